@@ -1,0 +1,164 @@
+"""Build LLM-agent strategies in notebooks and see what sessions, compression and checkpoints do.
+
+``import koogbook as kb`` loads nothing but this module; each name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from koogbook import errors as errors
+    from koogbook import events as events
+    from koogbook.agents.agent import Agent as Agent
+    from koogbook.agents.ready import single_run_strategy as single_run_strategy
+    from koogbook.agents.run import Run as Run
+    from koogbook.clock import FixedClock as FixedClock
+    from koogbook.clock import deterministic as deterministic
+    from koogbook.compression.compose import compose as compose
+    from koogbook.compression.compress import Compressed as Compressed
+    from koogbook.compression.compress import compress as compress
+    from koogbook.compression.fact_check import check_facts as check_facts
+    from koogbook.compression.strategies import UNCHANGED as UNCHANGED
+    from koogbook.compression.strategies import HistoryCompressionStrategy as HistoryCompressionStrategy
+    from koogbook.compression.strategies import NoCompression as NoCompression
+    from koogbook.compression.strategies import WholeHistory as WholeHistory
+    from koogbook.compression.strategies import summarise as summarise
+    from koogbook.errors import KoogbookError as KoogbookError
+    from koogbook.features.persistence.checkpoint import Checkpoint as Checkpoint
+    from koogbook.features.persistence.checkpoint import CheckpointInfo as CheckpointInfo
+    from koogbook.features.persistence.feature import Persistence as Persistence
+    from koogbook.features.persistence.storage import NoPersistence as NoPersistence
+    from koogbook.llm.extractive import ExtractiveExecutor as ExtractiveExecutor
+    from koogbook.llm.offline import OfflineExecutor as OfflineExecutor
+    from koogbook.llm.request import Request as Request
+    from koogbook.llm.scripted import ScriptedExecutor as ScriptedExecutor
+    from koogbook.messages.message import Message as Message
+    from koogbook.messages.message import Usage as Usage
+    from koogbook.messages.message import assistant as assistant
+    from koogbook.messages.message import system as system
+    from koogbook.messages.message import tool_result as tool_result
+    from koogbook.messages.message import user as user
+    from koogbook.messages.model import LLModel as LLModel
+    from koogbook.messages.model import LLMParams as LLMParams
+    from koogbook.messages.model import ToolChoice as ToolChoice
+    from koogbook.messages.pairing import groups as groups
+    from koogbook.messages.parts import Attachment as Attachment
+    from koogbook.messages.parts import Reasoning as Reasoning
+    from koogbook.messages.parts import Text as Text
+    from koogbook.messages.parts import ToolCall as ToolCall
+    from koogbook.messages.parts import ToolResult as ToolResult
+    from koogbook.messages.prompt import Prompt as Prompt
+    from koogbook.messages.tokens import estimate_tokens as estimate_tokens
+    from koogbook.notebook.views import checkpoints as checkpoints
+    from koogbook.notebook.views import diff as diff
+    from koogbook.notebook.views import graph as graph
+    from koogbook.notebook.views import locks as locks
+    from koogbook.notebook.views import page as page
+    from koogbook.pipeline import Interceptor as Interceptor
+    from koogbook.runtime.builder import Strategy as Strategy
+    from koogbook.runtime.builder import strategy as strategy
+    from koogbook.runtime.context import Context as Context
+    from koogbook.runtime.ready import has_tool_calls as has_tool_calls
+    from koogbook.runtime.ready import history_over as history_over
+    from koogbook.runtime.storage import storage_key as storage_key
+    from koogbook.storage.memory_checkpoints import MemoryCheckpoints as MemoryCheckpoints
+    from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints as SqliteCheckpoints
+    from koogbook.tools.tool import Tool as Tool
+    from koogbook.tools.tool import tool as tool
+    from koogbook.transcripts.load import load_transcript as load_transcript
+    from koogbook.transcripts.load import load_transcripts as load_transcripts
+    from koogbook.transcripts.load import sample_transcript as sample_transcript
+    from koogbook.transcripts.openai_chat import to_openai as to_openai
+    from koogbook.transcripts.repair import repair_pairs as repair_pairs
+    from koogbook.transcripts.transcript import Transcript as Transcript
+
+__version__ = "0.1.0"
+
+#: Public name -> the module that has it; an empty module name means a module of this package.
+_HOMES = {
+    "Agent": "agents.agent",
+    "Attachment": "messages.parts",
+    "Checkpoint": "features.persistence.checkpoint",
+    "CheckpointInfo": "features.persistence.checkpoint",
+    "Compressed": "compression.compress",
+    "Context": "runtime.context",
+    "ExtractiveExecutor": "llm.extractive",
+    "FixedClock": "clock",
+    "HistoryCompressionStrategy": "compression.strategies",
+    "Interceptor": "pipeline",
+    "KoogbookError": "errors",
+    "LLMParams": "messages.model",
+    "LLModel": "messages.model",
+    "MemoryCheckpoints": "storage.memory_checkpoints",
+    "Message": "messages.message",
+    "NoCompression": "compression.strategies",
+    "NoPersistence": "features.persistence.storage",
+    "OfflineExecutor": "llm.offline",
+    "Persistence": "features.persistence.feature",
+    "Prompt": "messages.prompt",
+    "Reasoning": "messages.parts",
+    "Request": "llm.request",
+    "Run": "agents.run",
+    "ScriptedExecutor": "llm.scripted",
+    "SqliteCheckpoints": "storage.sqlite_checkpoints",
+    "Strategy": "runtime.builder",
+    "Text": "messages.parts",
+    "Tool": "tools.tool",
+    "ToolCall": "messages.parts",
+    "ToolChoice": "messages.model",
+    "ToolResult": "messages.parts",
+    "Transcript": "transcripts.transcript",
+    "UNCHANGED": "compression.strategies",
+    "Usage": "messages.message",
+    "WholeHistory": "compression.strategies",
+    "assistant": "messages.message",
+    "check_facts": "compression.fact_check",
+    "checkpoints": "notebook.views",
+    "compose": "compression.compose",
+    "compress": "compression.compress",
+    "deterministic": "clock",
+    "diff": "notebook.views",
+    "errors": "",
+    "estimate_tokens": "messages.tokens",
+    "events": "",
+    "graph": "notebook.views",
+    "groups": "messages.pairing",
+    "has_tool_calls": "runtime.ready",
+    "history_over": "runtime.ready",
+    "load_transcript": "transcripts.load",
+    "load_transcripts": "transcripts.load",
+    "locks": "notebook.views",
+    "page": "notebook.views",
+    "repair_pairs": "transcripts.repair",
+    "sample_transcript": "transcripts.load",
+    "single_run_strategy": "agents.ready",
+    "storage_key": "runtime.storage",
+    "strategy": "runtime.builder",
+    "summarise": "compression.strategies",
+    "system": "messages.message",
+    "to_openai": "transcripts.openai_chat",
+    "tool": "tools.tool",
+    "tool_result": "messages.message",
+    "user": "messages.message",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, __all__, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'koogbook' has no attribute {name!r}.{hint}")
+    found = getattr(import_module(f"koogbook.{home}"), name) if home else import_module(f"koogbook.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

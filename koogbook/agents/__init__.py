@@ -1,0 +1,1 @@
+"""The agent, its runs, and what it says about them."""

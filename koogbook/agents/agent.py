@@ -1,0 +1,251 @@
+"""The agent: an executor, a model, a strategy, and what is installed on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from koogbook import clock
+from koogbook.agents.ready import single_run_strategy
+from koogbook.agents.run import Run
+from koogbook.compression.compress import compress_session
+from koogbook.errors import FeatureInstallError, FeatureNotInstalledError, GraphError
+from koogbook.events import (
+    AgentClosing,
+    Event,
+    RunCompleted,
+    RunFailed,
+    RunStarting,
+    StrategyCompleted,
+    StrategyStarting,
+)
+from koogbook.features.persistence.checkpoint import CheckpointInfo
+from koogbook.llm.calls import ModelCalls
+from koogbook.llm.context import LLMContext
+from koogbook.llm.executor import PromptExecutor
+from koogbook.messages.message import Message, system
+from koogbook.messages.model import LLModel, LLMParams
+from koogbook.messages.prompt import Prompt
+from koogbook.pipeline import EventLog, Interceptor, Listener, OnHandlerError, Subscription, overriding
+from koogbook.runtime.builder import Strategy
+from koogbook.runtime.checks import require_runnable
+from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
+from koogbook.runtime.context import Context
+from koogbook.runtime.loop import run_graph
+from koogbook.tools.tool import Tool, ToolRegistry
+
+
+class Agent:
+    """Runs a strategy (Koog's ``AIAgent``); may be run many times, one after another or at once.
+
+    Every run starts from what is given here: fresh prompt, tools, model, params, storage and iteration count.
+
+    Args:
+        executor: What answers requests. The agent does not close it.
+        model: A model or its name.
+        strategy: The graph to run; without one, the ready single-run strategy.
+        system_prompt: One or several system messages.
+        tools: Tools, or typed functions.
+        id: The agent's id; without one, the strategy's name.
+        max_iterations: How many node runs a run may have.
+        params: Parameters of requests.
+        compat: ``"koog"`` switches Koog's own defaults on where they are less careful.
+        session_wait_seconds: How long a session waits for the lock at most.
+
+    Raises:
+        StrategyCheckError: The strategy cannot run; the message says what is to do.
+        ToolError: A function cannot be a tool.
+    """
+
+    def __init__(
+        self,
+        executor: PromptExecutor,
+        model: LLModel | str,
+        strategy: Strategy | None = None,
+        *,
+        system_prompt: str | Sequence[str] | None = None,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        id: str | None = None,
+        max_iterations: int = 50,
+        params: LLMParams | None = None,
+        compat: Literal["", "koog"] = "",
+        session_wait_seconds: float = 10.0,
+    ) -> None:
+        if max_iterations < 1:
+            raise GraphError(f"max_iterations counts node runs and is at least 1, got {max_iterations}.")
+        if compat not in ("", "koog"):
+            raise GraphError(f"compat is 'koog' or nothing, got {compat!r}.")
+        self.executor = executor
+        self.strategy = single_run_strategy() if strategy is None else strategy
+        require_runnable(self.strategy)
+        self.model = executor.resolve(model)
+        self.tools = ToolRegistry(tools)
+        self.id = self.strategy.name if id is None else id
+        self.max_iterations = max_iterations
+        self.params = params or LLMParams()
+        self.compat = compat
+        self.session_wait_seconds = session_wait_seconds
+        self.last_run: Run | None = None
+        self._system = _system_messages(system_prompt)
+        self._features: dict[str, Any] = {}
+        self._subscriptions: list[Subscription] = []
+        self._was_run = False
+
+    def install(self, feature: Any) -> Self:
+        """Install a feature; each install is its own, with its own state.
+
+        Raises:
+            FeatureInstallError: It is installed already, or the agent has run.
+        """
+        if self._was_run:
+            raise FeatureInstallError(
+                f"Agent {self.id!r} has run already; install {feature.key} before the first run, on a new agent."
+            )
+        if feature.key in self._features:
+            raise FeatureInstallError(f"{feature.key} is installed on agent {self.id!r} already.")
+        self._features[feature.key] = feature.install(self)
+        return self
+
+    def on(self, listener: Listener, *events: type[Event], on_handler_error: OnHandlerError = "raise") -> Self:
+        """Call a function for each event of these kinds (all kinds when none is given), at once and in order.
+
+        Raises:
+            FeatureInstallError: The function is async.
+        """
+        self._subscriptions.append(Subscription(listener, events, on_handler_error))
+        return self
+
+    def feature(self, key: str) -> Any:
+        """An installed feature.
+
+        Raises:
+            FeatureNotInstalledError: It is not there; the message holds the line to add.
+        """
+        if key not in self._features:
+            raise FeatureNotInstalledError(
+                f"{key} is not installed on agent {self.id!r}. Add it before the first run: agent.install(kb.{key}(...))."
+            )
+        return self._features[key]
+
+    async def run(self, input: Any = None, session_id: str | None = None) -> Run:
+        """Run the strategy once.
+
+        Args:
+            input: What the strategy takes.
+            session_id: The conversation; None makes a fresh one, an empty text is an id like any other.
+
+        Raises:
+            Exception: What a node, an interceptor or a listener raised; ``error.run`` is the run as far as it came.
+        """
+        self._was_run = True
+        compiled = compile_strategy(self.strategy)
+        context, interceptors = self._start(compiled, input, clock.new_id() if session_id is None else session_id)
+        run = self.last_run = Run(context, tuple(self._features))
+        log = context.log
+        try:
+            log.emit(RunStarting, "", agent_id=self.id, strategy=compiled.name, input=input)
+            call: Callable[[Any], Awaitable[Any]] = partial(_run_strategy, context, interceptors)
+            for around in reversed(overriding(interceptors, "around_run")):
+                call = partial(around, context, call=call)
+            run.output = await call(input)
+            log.emit(RunCompleted, "", output=run.output)
+        except BaseException as problem:
+            run.error = problem
+            _attach(problem, run)
+            log.emit(
+                RunFailed,
+                "",
+                error=f"{type(problem).__name__}: {problem}",
+                cancelled=isinstance(problem, asyncio.CancelledError),
+            )
+            raise
+        return run
+
+    async def fork(self, session_id: str, checkpoint_id: str, *, to: str) -> CheckpointInfo:
+        """Start another session at a checkpoint of this one; both lines stay. ``run(None, session_id=to)`` goes on.
+
+        Raises:
+            FeatureNotInstalledError: Persistence is not installed.
+            CheckpointNotFoundError: No such checkpoint.
+            CheckpointConflictError: The new session id is in use.
+        """
+        forked: CheckpointInfo = await self.feature("Persistence").fork(session_id, checkpoint_id, to)
+        return forked
+
+    async def close(self) -> None:
+        """Flush the installed features. Executors and stores belong to whoever made them."""
+        log = EventLog("", "", self._subscriptions)
+        log.emit(AgentClosing, "", agent_id=self.id)
+        for installed in self._features.values():
+            await installed.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        features = f", {', '.join(self._features)}" if self._features else ""
+        return f"<agent {self.id!r}: strategy {self.strategy.name!r}, model {self.model}{features}>"
+
+    def _start(
+        self, compiled: CompiledStrategy, input: Any, session_id: str
+    ) -> tuple[Context, list[Interceptor]]:
+        run_id = clock.new_id()
+        subscriptions = list(self._subscriptions)
+        interceptors: list[Interceptor] = []
+        for installed in self._features.values():
+            subscriptions.extend(installed.subscriptions)
+            interceptors.extend(installed.interceptors)
+        log = EventLog(run_id, session_id, subscriptions)
+        llm = LLMContext(
+            compiled.name,
+            prompt=Prompt(self._system, id=session_id, params=self.params),
+            tools=self.tools,
+            model=self.model,
+            calls=ModelCalls(self.executor, log, interceptors),
+            compressor=compress_session,
+            wait_limit=self.session_wait_seconds,
+            compat=self.compat,
+        )
+        bound: dict[str, Any] = {}
+        context = Context(
+            agent_id=self.id,
+            run_id=run_id,
+            session_id=session_id,
+            strategy=compiled,
+            llm=llm,
+            log=log,
+            input=input,
+            max_iterations=self.max_iterations,
+            features=bound,
+        )
+        bound.update((key, installed.bind(context)) for key, installed in self._features.items())
+        return context, interceptors
+
+
+async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], value: Any) -> Any:
+    name = context.strategy.name
+    resumed_after = context.resume.path if context.resume is not None else ""
+    context.log.emit(StrategyStarting, name, strategy=name, resumed_after=resumed_after)
+    output = await run_graph(context, context.strategy.graph, value, interceptors)
+    context.log.emit(StrategyCompleted, name, strategy=name)
+    return output
+
+
+def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
+    texts = [] if prompt is None else [prompt] if isinstance(prompt, str) else list(prompt)
+    return tuple(system(text, metadata={"from_agent": True}) for text in texts)
+
+
+def _attach(problem: BaseException, run: Run) -> None:
+    try:
+        problem.run = run  # type: ignore[attr-defined]
+    except AttributeError:
+        problem.add_note("agent.last_run has the run as far as it came")

@@ -1,0 +1,149 @@
+"""A run in words. Nothing that was lost, skipped or repaired is missing from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from koogbook.events import (
+    CheckpointSaved,
+    CheckpointSkipped,
+    CompressionFailed,
+    HandlerFailed,
+    LLMCallFailed,
+    NodeCompleted,
+    NodeFailed,
+    Notice,
+    SessionAcquired,
+    SessionCommitted,
+    SessionDiscarded,
+    SessionRefused,
+    SessionSlow,
+    SessionTimedOut,
+    ToolCallFailed,
+    ToolValidationFailed,
+    TombstoneSaved,
+)
+
+if TYPE_CHECKING:
+    from koogbook.agents.run import Run
+    from koogbook.events import Event
+    from koogbook.messages.ledger import Ledger
+
+
+class Report(Struct, frozen=True):
+    """The lines of a report; ``str()`` gives them as text. ``attention`` is what needs a look."""
+
+    outcome: str
+    lines: tuple[str, ...]
+    attention: tuple[str, ...]
+
+    def __str__(self) -> str:
+        body = [self.outcome, *(f"  {line}" for line in self.lines)]
+        if self.attention:
+            body += ["", f"  {len(self.attention)} to look at:", *(f"  ! {line}" for line in self.attention)]
+        return "\n".join(body)
+
+    __repr__ = __str__
+
+
+def report_of(run: Run) -> Report:
+    """The report of a run, finished or not."""
+    events = run.events
+    seconds = events[-1].at - events[0].at if events else 0.0
+    if run.error is not None:
+        outcome = f"Run {run.run_id} of {run.session_id!r} failed: {type(run.error).__name__}: {run.error}"
+    else:
+        outcome = f"Run {run.run_id} of {run.session_id!r} completed in {seconds:.2f} s."
+    lines = [_nodes(events, run), _sessions(events), _calls(run)]
+    if run.resumed_from is not None:
+        restored = run.resumed_from
+        lines.insert(0, f"resumed   from {restored.checkpoint} (version {restored.version}) after {restored.path}")
+    lines += [_compression(ledger) for ledger in run.compressions]
+    saved = [event for event in events if isinstance(event, CheckpointSaved)]
+    ended = any(isinstance(event, TombstoneSaved) for event in events)
+    if saved or ended:
+        span = f", versions {saved[0].version} to {saved[-1].version}" if saved else ""
+        lines.append(f"saved     {len(saved)} checkpoints{span}{', and the end' if ended else ''}")
+    if run.acted:
+        lines.append(f"installed {', '.join(run.acted)}")
+    return Report(outcome, tuple(lines), tuple(_attention(events)))
+
+
+def _nodes(events: tuple[Event, ...], run: Run) -> str:
+    done = [event for event in events if isinstance(event, NodeCompleted)]
+    names = list(dict.fromkeys(event.path.rpartition("/")[2] for event in done))
+    inner = [name for name in names if name not in ("start", "finish")]
+    return f"nodes     {run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{', ...' if len(inner) > 12 else ''}"
+
+
+def _sessions(events: tuple[Event, ...]) -> str:
+    acquired = [event for event in events if isinstance(event, SessionAcquired)]
+    waits = [event.waited for event in acquired if event.waited > 0.0005]
+    committed = sum(isinstance(event, SessionCommitted) for event in events)
+    discarded = sum(isinstance(event, SessionDiscarded) for event in events)
+    reads = sum(event.mode == "read" for event in acquired)
+    wait = f", {len(waits)} waited, the longest {max(waits) * 1000:.0f} ms" if waits else ", none waited"
+    return f"sessions  {committed} committed, {discarded} discarded, {reads} reads{wait}"
+
+
+def _calls(run: Run) -> str:
+    if not run.usage:
+        return "requests  none"
+    parts = [
+        f"{spent.calls} for {spent.purpose} ({spent.input_tokens:,} tokens in, {spent.output_tokens:,} out)"
+        for spent in run.usage
+    ]
+    answered = {
+        str(record.reply.metadata.get("answered_by"))
+        for record in run.calls
+        if record.reply is not None and record.reply.metadata.get("model") is False
+    }
+    by = f"; answered by {', '.join(sorted(answered))}, not by a model" if answered else ""
+    return f"requests  {', '.join(parts)}{by}"
+
+
+def _compression(ledger: Ledger) -> str:
+    return (
+        f"compress  {ledger.strategy} {ledger.status}: {len(ledger.before)} -> {len(ledger.after)} messages, "
+        f"{ledger.tokens_before:,} -> {ledger.tokens_after:,} tokens; {ledger.count('kept')} kept, "
+        f"{ledger.count('memory')} memory, {ledger.count('summarised')} summarised, {ledger.count('dropped')} dropped"
+    )
+
+
+def _attention(events: tuple[Event, ...]) -> list[str]:
+    found: dict[str, int] = {}
+    for event in events:
+        line = _line(event)
+        if line:
+            found[line] = found.get(line, 0) + 1
+    return [line if count == 1 else f"{line} ({count} times)" for line, count in found.items()]
+
+
+def _line(event: Event) -> str:
+    match event:
+        case Notice(kind=kind, text=text):
+            return f"{kind}: {text}"
+        case CheckpointSkipped(reason=reason):
+            return f"checkpoint skipped: {reason}"
+        case SessionDiscarded(who=who, place=place, error=error):
+            return f"session discarded: {who} at {place}, nothing was committed ({error})"
+        case SessionRefused(who=who, place=place, first=first):
+            return f"nested session refused: {who} at {place}, while {first} was open"
+        case SessionTimedOut(who=who, place=place, holders=holders):
+            return f"session gave up waiting: {who} at {place}, held by {', '.join(holders)}"
+        case SessionSlow(who=who, place=place, held=held):
+            return f"slow session: {who} at {place} has held the lock for {held:.0f} s"
+        case NodeFailed(path=path, error=error):
+            return f"node failed: {path}: {error}"
+        case LLMCallFailed(call=call, purpose=purpose, error=error):
+            return f"request {call} ({purpose}) failed: {error}"
+        case ToolValidationFailed(tool=tool, error=error) | ToolCallFailed(tool=tool, error=error):
+            return f"tool {tool}: {error}"
+        case CompressionFailed(strategy=strategy, error=error):
+            return f"compression {strategy} failed, the history is as it was: {error}"
+        case HandlerFailed(handler=handler, event=name, error=error):
+            return f"listener {handler} failed on {name}: {error}"
+        case _:
+            return ""

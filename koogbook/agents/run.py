@@ -1,0 +1,137 @@
+"""What ``agent.run`` gives: the output, and everything that can be seen of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from koogbook.events import (
+    CheckpointRestored,
+    CheckpointSaved,
+    CompressionCompleted,
+    Event,
+    TombstoneSaved,
+)
+from koogbook.llm.calls import CallRecord, PurposeUsage
+from koogbook.messages.ledger import Ledger
+from koogbook.messages.prompt import Prompt
+
+if TYPE_CHECKING:
+    from koogbook.agents.report import Report
+    from koogbook.runtime.context import Context
+
+
+class LastCheckpoint(Struct, frozen=True):
+    """What was really saved last."""
+
+    id: str
+    version: int
+    path: str
+    left_out: tuple[str, ...] = ()
+
+
+class Run:
+    """One call of ``agent.run``; a failed one is ``error.run`` and ``agent.last_run``.
+
+    ``session_id`` names the conversation (Koog's runId), ``run_id`` this call alone.
+    """
+
+    __slots__ = ("_context", "acted", "error", "output")
+
+    def __init__(self, context: Context, acted: Sequence[str] = ()) -> None:
+        self._context = context
+        self.output: Any = None
+        self.error: BaseException | None = None
+        self.acted = tuple(acted)
+
+    @property
+    def run_id(self) -> str:
+        """This call of ``agent.run``."""
+        return self._context.run_id
+
+    @property
+    def session_id(self) -> str:
+        """The conversation."""
+        return self._context.session_id
+
+    @property
+    def agent_id(self) -> str:
+        """The agent."""
+        return self._context.agent_id
+
+    @property
+    def strategy(self) -> Any:
+        """The compiled strategy that ran."""
+        return self._context.strategy
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order."""
+        return tuple(self._context.log.events)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The last committed prompt."""
+        return self._context.llm.committed.prompt
+
+    @property
+    def storage(self) -> Any:
+        """The run's storage."""
+        return self._context.storage
+
+    @property
+    def iterations(self) -> int:
+        """Node runs so far, those before a resume included."""
+        return self._context.iterations
+
+    @property
+    def calls(self) -> tuple[CallRecord, ...]:
+        """The requests to the model, as they went out, with their answers."""
+        return tuple(self._context.llm.calls.records)
+
+    @property
+    def usage(self) -> tuple[PurposeUsage, ...]:
+        """Calls and tokens, for each purpose apart."""
+        return self._context.llm.calls.usage()
+
+    @property
+    def compressions(self) -> tuple[Ledger, ...]:
+        """The record of each compression, refused and unchanged ones included."""
+        return tuple(event.ledger for event in self.events if isinstance(event, CompressionCompleted))
+
+    @property
+    def resumed_from(self) -> CheckpointRestored | None:
+        """The checkpoint that this run went on from, or None."""
+        return next((event for event in self.events if isinstance(event, CheckpointRestored)), None)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it went on from a checkpoint."""
+        return self.resumed_from is not None
+
+    @property
+    def interrupted(self) -> None:
+        """What the run waits for a person to decide; no node can ask yet, so always None."""
+        return None
+
+    @property
+    def last_checkpoint(self) -> LastCheckpoint | None:
+        """What was really saved last, tombstones included; None when nothing was."""
+        for event in reversed(self._context.log.events):
+            if isinstance(event, CheckpointSaved):
+                return LastCheckpoint(event.checkpoint, event.version, event.path, event.left_out)
+            if isinstance(event, TombstoneSaved):
+                return LastCheckpoint(event.checkpoint, event.version, event.path)
+        return None
+
+    def report(self) -> Report:
+        """What happened, in words: outcome, nodes, sessions, requests, compressions, checkpoints, what needs a look."""
+        from koogbook.agents.report import report_of
+
+        return report_of(self)
+
+    def __repr__(self) -> str:
+        state = f"failed: {type(self.error).__name__}" if self.error else "completed"
+        return f"<run {self.run_id} of session {self.session_id!r}, {state}, {len(self._context.log.events)} events>"

@@ -1,0 +1,266 @@
+"""Every exception that koogbook raises on purpose.
+
+A message says what happened, where, what it did to your data, and what to do instead. A misuse is also the
+built-in exception that it resembles, so that ``except ValueError`` keeps working::
+
+    KoogbookError
+    |- SessionError
+    |  |- SessionClosedError        (RuntimeError)   a session was used after its block
+    |  |- NestedSessionError        (RuntimeError)   a second session on the context this task holds
+    |  |- SessionTimeoutError       (TimeoutError)   the wait for the lock was over its limit
+    |  `- WrongLoopError            (RuntimeError)   an object of one event loop was used on another
+    |- MessageError                 (ValueError)     a message that cannot be
+    |  |- DuplicateMessageError                      the prompt holds this message already
+    |  `- ToolPairingError                           a call without its result, or the other way round
+    |- CodecError                   (ValueError)     stored bytes, or a value that cannot become bytes
+    |  |- UnencodableValueError                      saving would lose something
+    |  `- UndecodableValueError                      what is stored does not fit the declared type
+    |- TranscriptError              (ValueError)     a file that is no conversation
+    |- ExecutorError
+    |  |- ExecutorClosedError       (RuntimeError)
+    |  `- ScriptExhaustedError      (LookupError)    a scripted executor has no answer left
+    |- GraphError
+    |  |- StrategyCheckError        (ValueError)     the graph cannot run
+    |  |- RedefinitionError         (ValueError)     a name is taken and redefine=False
+    |  |- ForeignNodeError          (ValueError)     a node of another strategy object
+    |  |- StuckInNodeError                           no edge takes the output
+    |  |- MaxIterationsError                         more node runs than max_iterations
+    |  `- StorageKeyError           (KeyError)       a storage key misused or without a value
+    |- ToolError                    (ValueError)     a function that cannot be a tool, or a name twice
+    |- FeatureError
+    |  |- FeatureNotInstalledError  (LookupError)
+    |  `- FeatureInstallError       (RuntimeError)   twice, or after the first run
+    |- CompressionError
+    |  |- EmptySummaryError                          the summary call gave no text
+    |  `- InvalidCompressionError                    a strategy's result breaks the history
+    `- CheckpointError
+       |- UnfinishedRunError                         another input while a run waits to be resumed
+       |- IncompatibleCheckpointError                the code no longer fits what is stored
+       |- CheckpointNotFoundError   (LookupError)
+       |- CheckpointConflictError                    a version or id that exists already
+       |- SessionBusyError                           another run holds this session id
+       |- LostLeaseError                             this run was taken over and may not save
+       |- CorruptStoreError                          stored rows that contradict themselves
+       `- StoreError                                 the file cannot be used as a store
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class KoogbookError(Exception):
+    """Root of everything that koogbook raises on purpose."""
+
+
+# ------------------------------------------------------------------------------------------- sessions
+
+
+class SessionError(KoogbookError):
+    """Something about a session on an LLM context."""
+
+
+class SessionClosedError(SessionError, RuntimeError):
+    """A session was used after its ``async with`` block had ended."""
+
+
+class NestedSessionError(SessionError, RuntimeError):
+    """A task opened a session on a context that it holds already.
+
+    Koog hangs for ever here. ``first`` and ``second`` are the places in the code (``file:line``).
+    """
+
+    def __init__(self, message: str, *, first: str = "", second: str = "") -> None:
+        super().__init__(message)
+        self.first = first
+        self.second = second
+
+
+class SessionTimeoutError(SessionError, TimeoutError):
+    """The wait for a session's lock was over its limit; nothing was changed."""
+
+
+class WrongLoopError(SessionError, RuntimeError):
+    """An object that belongs to one event loop was used on another."""
+
+
+# ------------------------------------------------------------------------------------------- messages
+
+
+class MessageError(KoogbookError, ValueError):
+    """A message that cannot be built as asked."""
+
+
+class DuplicateMessageError(MessageError):
+    """The prompt holds a message with this id already; ``position`` says where."""
+
+    def __init__(self, message: str, *, position: int = -1) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class ToolPairingError(MessageError):
+    """A tool call without its result in the middle of a history, or a result without its call."""
+
+
+class CodecError(KoogbookError, ValueError):
+    """Encoding or decoding of stored values."""
+
+
+class UnencodableValueError(CodecError):
+    """A value that cannot be stored without loss; ``path`` names the place inside it."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class UndecodableValueError(CodecError):
+    """Stored data that does not fit the declared type; ``path`` names the place inside it."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class TranscriptError(KoogbookError, ValueError):
+    """A file that cannot be read as a conversation."""
+
+
+# ------------------------------------------------------------------------------------------- executors
+
+
+class ExecutorError(KoogbookError):
+    """A prompt executor could not answer."""
+
+
+class ExecutorClosedError(ExecutorError, RuntimeError):
+    """The executor was closed before this request."""
+
+
+class ScriptExhaustedError(ExecutorError, LookupError):
+    """A scripted executor was asked more often than it has answers."""
+
+
+# ------------------------------------------------------------------------------------------- graph
+
+
+class GraphError(KoogbookError):
+    """A strategy graph cannot be built or run."""
+
+
+class StrategyCheckError(GraphError, ValueError):
+    """``strategy.check()`` found errors; ``findings`` holds them."""
+
+    def __init__(self, message: str, *, findings: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
+
+
+class RedefinitionError(GraphError, ValueError):
+    """A node or edge of this name exists and the strategy was made with ``redefine=False``."""
+
+
+class ForeignNodeError(GraphError, ValueError):
+    """A node that belongs to another strategy object."""
+
+
+class StuckInNodeError(GraphError):
+    """No edge of a node takes its output (Koog's ``AIAgentStuckInTheNodeException``)."""
+
+    def __init__(self, message: str, *, node: str = "", output: Any = None) -> None:
+        super().__init__(message)
+        self.node = node
+        self.output = output
+
+
+class MaxIterationsError(GraphError):
+    """More node runs than ``max_iterations`` (Koog's ``AIAgentMaxNumberOfIterationsReachedException``)."""
+
+
+class StorageKeyError(GraphError, KeyError):
+    """A storage key that has no value, or a name that is taken by a key of another type."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ToolError(KoogbookError, ValueError):
+    """A function that cannot be offered as a tool, or two tools of one name."""
+
+
+# ------------------------------------------------------------------------------------------- features
+
+
+class FeatureError(KoogbookError):
+    """Installing or using a feature."""
+
+
+class FeatureNotInstalledError(FeatureError, LookupError):
+    """A feature was asked for that this agent does not have; the message holds the line to add."""
+
+
+class FeatureInstallError(FeatureError, RuntimeError):
+    """A feature was installed twice on one agent, or after its first run."""
+
+
+# ------------------------------------------------------------------------------------------- compression
+
+
+class CompressionError(KoogbookError):
+    """History compression failed; the prompt is as it was."""
+
+
+class EmptySummaryError(CompressionError):
+    """The summary call gave no text; the prompt is as it was."""
+
+
+class InvalidCompressionError(CompressionError):
+    """A strategy returned a history that breaks a rule; the prompt is as it was."""
+
+
+# ------------------------------------------------------------------------------------------- checkpoints
+
+
+class CheckpointError(KoogbookError):
+    """Saving, finding or restoring a checkpoint."""
+
+
+class UnfinishedRunError(CheckpointError):
+    """This session id has an unfinished run, and the new input is not the one it was started with."""
+
+    def __init__(self, message: str, *, checkpoint_id: str = "") -> None:
+        super().__init__(message)
+        self.checkpoint_id = checkpoint_id
+
+
+class IncompatibleCheckpointError(CheckpointError):
+    """The strategy as it is now cannot go on from this checkpoint; ``differences`` says why."""
+
+    def __init__(self, message: str, *, differences: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
+
+
+class CheckpointNotFoundError(CheckpointError, LookupError):
+    """No checkpoint with this id or version in this session."""
+
+
+class CheckpointConflictError(CheckpointError):
+    """A checkpoint with this version or id exists in this session already; nothing was saved."""
+
+
+class SessionBusyError(CheckpointError):
+    """Another run, here or in another process, holds this session id."""
+
+
+class LostLeaseError(CheckpointError):
+    """This run lost its session id to another one and may not save any more."""
+
+
+class CorruptStoreError(CheckpointError):
+    """Stored rows contradict each other or their content hash; nothing was changed."""
+
+
+class StoreError(CheckpointError):
+    """The file is no koogbook store, is of a newer version, or cannot be written."""

@@ -1,0 +1,1 @@
+"""Abilities that an agent has only when they are installed."""

@@ -1,0 +1,1 @@
+"""Checkpoints after each node, and going on from one."""

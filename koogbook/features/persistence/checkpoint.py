@@ -1,0 +1,69 @@
+"""What a checkpoint holds, and the light form of it that listings use."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from koogbook.messages.message import Message
+from koogbook.messages.model import LLModel, LLMParams
+
+Kind = Literal["node", "manual", "rollback", "fork", "interrupt", "tombstone"]
+
+
+class CheckpointInfo(Struct, frozen=True, kw_only=True):
+    """A checkpoint without its messages and state: what a table shows.
+
+    ``version`` is the running number in the session, from 0. ``path`` is the node that completed
+    (``strategy/subgraph/node``); ``node_path`` puts the agent id before it, as Koog prints it. ``parent`` is the id of
+    the checkpoint that it follows, in another session where it is the first of a fork. ``bytes`` is what this
+    checkpoint added to the store.
+    """
+
+    id: str
+    session_id: str
+    version: int
+    parent: str | None
+    kind: Kind
+    created: datetime
+    agent_id: str
+    path: str
+    messages: int
+    tokens: int
+    iterations: int
+    fingerprint: str
+    strategy_version: str
+    left_out: tuple[str, ...] = ()
+    bytes: int = 0
+    run_id: str = ""
+
+    @property
+    def node_path(self) -> str:
+        """``agent/strategy/subgraph/node``, as Koog prints it."""
+        return f"{self.agent_id}/{self.path}" if self.path else self.agent_id
+
+    @property
+    def is_tombstone(self) -> bool:
+        """The session id had ended with this one."""
+        return self.kind == "tombstone"
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """The state of a run after a node: everything that the next node needs, as plain values.
+
+    ``input``, ``output`` and the entries of ``storage`` are kept encoded (see
+    :mod:`koogbook.messages.state_codec`) until somebody who knows the declared type asks for them.
+    """
+
+    info: CheckpointInfo
+    messages: tuple[Message, ...]
+    prompt_id: str
+    model: LLModel
+    params: LLMParams
+    tools: tuple[str, ...]
+    input: bytes
+    output: bytes
+    storage: dict[str, bytes]
+    fingerprint_body: bytes = b""

@@ -1,0 +1,74 @@
+"""What a strategy promises its checkpoints, and whether it still keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from koogbook.messages.state_codec import type_shape
+from koogbook.runtime.compiled import CompiledStrategy
+from koogbook.runtime.storage import StorageKey
+
+Level = Literal["same", "changed", "incompatible"]
+
+
+class Comparison(Struct, frozen=True):
+    """A stored fingerprint against the code as it is now: how bad, and what differs, in words."""
+
+    level: Level
+    differences: tuple[str, ...] = ()
+
+
+def fingerprint(strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = ()) -> tuple[str, bytes]:
+    """The hash and the body: paths with their types, the strategy's input, and the storage keys used so far."""
+    described = {
+        "strategy": strategy.name,
+        "version": strategy.version,
+        "input": type_shape(strategy.input_type),
+        "nodes": {
+            node.path: [type_shape(node.input_type), type_shape(node.output_type)]
+            for node in strategy.graph.all_nodes()
+        },
+        "keys": {key.name: type_shape(key.type) for key in keys},
+    }
+    body = json.dumps(described, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    return blake2b(body, digest_size=16).hexdigest(), body
+
+
+def compare(stored: bytes, strategy: CompiledStrategy, path: str) -> Comparison:
+    """Whether a run can go on after ``path`` with the strategy as it is now.
+
+    The node has to be there with the type its stored output has; the strategy's name and input must fit. Anything
+    else that changed is a warning.
+    """
+    return _compare(stored, fingerprint(strategy)[1], path)
+
+
+@lru_cache(maxsize=512)
+def _compare(stored: bytes, now: bytes, path: str) -> Comparison:
+    then, today = json.loads(stored), json.loads(now)
+    broken: list[str] = []
+    changed: list[str] = []
+    if then["strategy"] != today["strategy"]:
+        broken.append(f"strategy: stored {then['strategy']!r}, now {today['strategy']!r}")
+    if then["input"] != today["input"]:
+        changed.append(f"input: stored {then['input']}, now {today['input']}")
+    if then["version"] != today["version"]:
+        changed.append(f"strategy version: stored {then['version']}, now {today['version']}")
+    for node, types in then["nodes"].items():
+        found = today["nodes"].get(node)
+        here = broken if node == path else changed
+        if found is None:
+            here.append(f"node {node}: is gone")
+        elif found[1] != types[1]:
+            here.append(f"output of {node}: stored {types[1]}, now {found[1]}")
+        elif found[0] != types[0]:
+            changed.append(f"input of {node}: stored {types[0]}, now {found[0]}")
+    changed.extend(f"node {node}: is new" for node in today["nodes"] if node not in then["nodes"])
+    level: Level = "incompatible" if broken else "changed" if changed else "same"
+    return Comparison(level, (*broken, *changed))

@@ -1,0 +1,1 @@
+"""Sessions on an LLM context, the lock that orders them, and the executors that answer."""

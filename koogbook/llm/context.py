@@ -1,0 +1,223 @@
+"""The LLM context of a running agent: prompt, tools and model behind one fair lock."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from koogbook import clock
+from koogbook.errors import NestedSessionError, SessionTimeoutError
+from koogbook.events import (
+    PromptChanged,
+    SessionAcquired,
+    SessionClosed,
+    SessionCommitted,
+    SessionDiscarded,
+    SessionOpened,
+    SessionRefused,
+    SessionSlow,
+    SessionTimedOut,
+    SessionWaiting,
+)
+from koogbook.llm.calls import ModelCalls
+from koogbook.llm.rw_lock import LockStatistics, Mode, RWLock, Ticket
+from koogbook.llm.session import LLMReadSession, LLMWriteSession
+from koogbook.messages.ledger import Ledger
+from koogbook.messages.model import LLModel
+from koogbook.messages.prompt import Prompt
+from koogbook.pipeline import EventLog, current_path
+from koogbook.tools.tool import ToolRegistry
+
+#: (session, strategy or None, preserve_memory, allow_longer) -> what became of each message
+Compressor = Callable[[LLMWriteSession, Any, bool, bool | None], Awaitable[Ledger]]
+
+_session_numbers = itertools.count(1)
+_Session = TypeVar("_Session", bound=LLMReadSession)
+
+
+class Committed(Struct, frozen=True):
+    """The last committed state of a context, as an immutable value."""
+
+    prompt: Prompt
+    tools: ToolRegistry
+    model: LLModel
+
+
+class LLMContext:
+    """Holds what sessions read and write; ``wait_limit`` and ``slow_after`` are in seconds.
+
+    ``compat="koog"`` switches Koog's own defaults on where they are less careful.
+
+    The lock guards this one context. It orders neither two runs on one session id nor other processes.
+    """
+
+    __slots__ = ("calls", "committed", "compat", "compressor", "lock", "log", "name", "slow_after", "wait_limit")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        prompt: Prompt,
+        tools: ToolRegistry,
+        model: LLModel,
+        calls: ModelCalls,
+        compressor: Compressor,
+        wait_limit: float = 10.0,
+        slow_after: float = 30.0,
+        compat: str = "",
+    ) -> None:
+        self.name = name
+        self.compat = compat
+        self.committed = Committed(prompt, tools, model)
+        self.calls = calls
+        self.log: EventLog = calls.log
+        self.compressor = compressor
+        self.wait_limit = wait_limit
+        self.slow_after = slow_after
+        self.lock = RWLock(name)
+
+    def read_session(self, *, timeout: float | None = None) -> SessionScope[LLMReadSession]:
+        """A scope that reads: ``async with ctx.llm.read_session() as session``.
+
+        ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
+
+        Raises:
+            NestedSessionError: On entering, when this task has a write session open on the same context.
+            SessionTimeoutError: On entering, when the lock was not to be had in time.
+        """
+        return SessionScope(self, LLMReadSession, "read", timeout)
+
+    def write_session(self, *, timeout: float | None = None) -> SessionScope[LLMWriteSession]:
+        """A scope that may change prompt, tools and model: ``async with ctx.llm.write_session() as session``.
+
+        ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
+
+        Raises:
+            NestedSessionError: On entering, when this task has any session open on the same context.
+            SessionTimeoutError: On entering, when the lock was not to be had in time.
+        """
+        return SessionScope(self, LLMWriteSession, "write", timeout)
+
+    def statistics(self) -> LockStatistics:
+        """Who holds the lock and who waits, without taking it."""
+        return self.lock.statistics()
+
+    def restore(self, committed: Committed) -> None:
+        """Put back a saved state before a run goes on; no session may be open."""
+        self.committed = committed
+
+
+class SessionScope(Generic[_Session]):
+    """The ``async with`` around one session; made by the context, used once."""
+
+    __slots__ = ("_acquired", "_context", "_kind", "_mode", "_session", "_slow", "_ticket", "_timeout")
+
+    def __init__(
+        self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None
+    ) -> None:
+        self._context = context
+        self._kind = kind
+        self._mode: Mode = mode
+        self._timeout = context.wait_limit if timeout is None else timeout
+        self._session: _Session | None = None
+        self._slow: clock.TimerHandle | None = None
+        self._acquired = 0.0
+        path = current_path.get()
+        self._ticket = Ticket(next(_session_numbers), mode, path.rpartition("/")[2], _place())
+
+    async def __aenter__(self) -> _Session:
+        context, ticket = self._context, self._ticket
+        self._emit(SessionOpened)
+        asked = clock.monotonic()
+        try:
+            if not context.lock.try_acquire(ticket):
+                self._emit(SessionWaiting, ahead=context.lock.ahead_of(ticket))
+                await context.lock.wait(ticket, self._timeout)
+        except NestedSessionError as refused:
+            held = next(
+                (entry.mode for entry in _held(context.lock.statistics()) if entry.place == refused.first), "write"
+            )
+            self._emit(SessionRefused, first=refused.first, first_mode=held)
+            raise
+        except SessionTimeoutError:
+            holders = tuple(f"{entry.who} {entry.place}" for entry in _held(context.lock.statistics()))
+            self._emit(SessionTimedOut, waited=clock.monotonic() - asked, holders=holders)
+            raise
+        self._acquired = clock.monotonic()
+        try:
+            self._emit(SessionAcquired, waited=self._acquired - asked)
+            self._slow = clock.call_later(context.slow_after, self._report_slow)
+            state = context.committed
+            self._session = self._kind(context, state.prompt, state.tools, state.model)
+        except BaseException:
+            context.lock.release(ticket)
+            raise
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # No await from here on: a cancellation cannot come between commit and release.
+        context, session = self._context, self._session
+        assert session is not None
+        if self._slow is not None:
+            self._slow.cancel()
+        before = context.committed
+        if self._mode == "write" and problem is None:
+            context.committed = Committed(session._prompt, session._tools, session._model)
+        session._close()
+        context.lock.release(self._ticket)
+        if self._mode == "write":
+            if problem is None:
+                self._committed(before.prompt, session._prompt)
+            else:
+                self._emit(SessionDiscarded, error=f"{type(problem).__name__}: {problem}")
+        self._emit(SessionClosed, held=clock.monotonic() - self._acquired)
+
+    def _committed(self, before: Prompt, after: Prompt) -> None:
+        self._emit(SessionCommitted, messages=len(after), tokens=after.tokens)
+        if after is not before and (len(after) != len(before) or not after.is_extension_of(before)):
+            self._context.log.emit(
+                PromptChanged,
+                context=self._context.name,
+                messages_before=len(before),
+                messages=len(after),
+                tokens_before=before.tokens,
+                tokens=after.tokens,
+                replaced=not after.is_extension_of(before),
+            )
+
+    def _report_slow(self) -> None:
+        self._emit(SessionSlow, held=clock.monotonic() - self._acquired)
+
+    def _emit(self, kind: type[Any], **fields: Any) -> None:
+        ticket = self._ticket
+        self._context.log.emit(
+            kind,
+            context=self._context.name,
+            session=ticket.number,
+            mode=self._mode,
+            who=ticket.who,
+            place=ticket.place,
+            **fields,
+        )
+
+
+def _held(statistics: LockStatistics) -> list[Any]:
+    return [*statistics.readers, *([statistics.writer] if statistics.writer else [])]
+
+
+def _place() -> str:
+    """Where the user's code asked for the session: the nearest frame outside this package."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("koogbook."):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    name = frame.f_code.co_filename
+    return f"{name.rpartition('/')[2]}:{frame.f_lineno}"

@@ -1,0 +1,135 @@
+"""An executor that summarises and answers by picking sentences: real, deterministic, and without a model.
+
+It lets one see what compression does to a true text where no model is to be had. Each sentence of its output stands
+word for word in its input. How it picks: a sentence counts by how many of its words are frequent in the whole, by the
+numbers and names in it, and by standing near an end; sentences that repeat a chosen one are passed over.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+from koogbook.llm.executor import LocalExecutor
+from koogbook.llm.request import Request, is_quote_tag
+from koogbook.messages.message import Message, Usage, assistant
+from koogbook.messages.sentences import split_sentences
+
+_WORD = re.compile(r"[a-z][a-z'-]{2,}|\d[\d.,:]*|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{2}", re.IGNORECASE)
+_CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
+_FACT = re.compile(r"\d|[A-Z]{2,}")
+_COMMON = frozenset(
+    "the and for are but not you all any can had her was one our out has have with this that from they will would "
+    "there their what about which when your just like than then them these some into only over also been more very "
+    "here could should please let its get got did does were who how why where".split()
+)
+_LONGEST_SENTENCE = 320  # characters; longer pieces are data, not sentences
+
+
+class ExtractiveExecutor(LocalExecutor):
+    """Picks sentences of the input; says in every reply's metadata that no model answered.
+
+    Args:
+        share: The most that an answer may take of the input's characters, as a fraction.
+        most_sentences: The most sentences in an answer.
+    """
+
+    def __init__(self, *, share: float = 0.2, most_sentences: int = 12) -> None:
+        super().__init__()
+        if not 0 < share <= 1 or most_sentences < 1:
+            raise ValueError(
+                f"share is a fraction above 0 and up to 1, most_sentences at least 1; got {share} and "
+                f"{most_sentences}."
+            )
+        self.share = share
+        self.most_sentences = most_sentences
+
+    async def answer(self, request: Request) -> Message:
+        """See the class."""
+        if request.purpose == "conversation":
+            text = self._reply(request)
+        else:
+            text = self._summary(request)
+        asked = request.tokens
+        reply = assistant(text, metadata={"answered_by": "ExtractiveExecutor", "model": False})
+        return assistant(
+            text,
+            id=reply.id,
+            time=reply.time,
+            usage=Usage(asked, reply.tokens),
+            finish_reason="stop",
+            metadata=reply.metadata,
+        )
+
+    def _summary(self, request: Request) -> str:
+        material = [message.text for message in request.messages if message.role != "system"]
+        return "\n".join(pick_sentences("\n".join(material), "", self.share, self.most_sentences))
+
+    def _reply(self, request: Request) -> str:
+        asked = next((one.text for one in reversed(request.messages) if one.is_from_user), "")
+        material = [message.text for message in request.messages if message.role != "system" and message.text != asked]
+        found = pick_sentences("\n".join(material), asked, self.share, min(4, self.most_sentences))
+        return "\n".join(found) or asked or "\n".join(message.text for message in request.messages)[:200]
+
+
+def words(text: str) -> list[str]:
+    """The words that carry meaning: lower case, without common ones; Chinese, Japanese and Korean as bigrams."""
+    found = [word for word in _WORD.findall(text.lower()) if word not in _COMMON and not _CJK.match(word)]
+    for run in _CJK.findall(text):
+        found.extend(run[at : at + 2] for at in range(len(run) - 1))
+    return found
+
+
+def pick_sentences(text: str, question: str, share: float, most: int) -> list[str]:
+    """The sentences that say most, in their order, each word for word from ``text``.
+
+    With a question, those that share its words come first.
+    """
+    sentences = _candidates(text)
+    if not sentences:
+        return []
+    bags = [set(words(sentence)) for sentence in sentences]
+    frequency = Counter(word for bag in bags for word in bag)
+    asked = set(words(question))
+    budget = max(int(sum(map(len, sentences)) * share), 120)
+    order = sorted(
+        range(len(sentences)), key=lambda at: (-_score(at, sentences, bags, frequency, asked), at)
+    )
+    chosen: list[int] = []
+    used = 0
+    for at in order:
+        if len(chosen) == most:
+            break
+        if used + len(sentences[at]) > budget and chosen:
+            continue
+        if any(len(bags[at] & bags[other]) > 0.6 * min(len(bags[at]), len(bags[other])) for other in chosen):
+            continue
+        chosen.append(at)
+        used += len(sentences[at])
+    return [sentences[at] for at in sorted(chosen)]
+
+
+def _candidates(text: str) -> list[str]:
+    seen: dict[str, None] = {}
+    for line in text.split("\n"):
+        if is_quote_tag(line):
+            continue
+        for sentence in split_sentences(line):
+            stripped = sentence.strip()
+            if 0 < len(stripped) <= _LONGEST_SENTENCE and words(stripped):
+                seen.setdefault(stripped)
+    return list(seen)
+
+
+def _score(
+    at: int, sentences: list[str], bags: list[set[str]], frequency: Counter[str], asked: set[str]
+) -> float:
+    bag = bags[at]
+    if not bag:
+        return 0.0
+    central = sum(math.log1p(frequency[word]) for word in bag) / math.sqrt(len(bag) + 2)
+    facts = min(len(_FACT.findall(sentences[at])), 4) * 0.25
+    data = 1.5 if sentences[at][:1] in "{[" else 0.0
+    place = 0.5 if at < 3 or at >= len(sentences) - 3 else 0.0
+    return central + facts + place - data + 2.0 * len(bag & asked)

@@ -1,0 +1,57 @@
+"""An executor that answers from a script: a list, in order, or a rule."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+
+from koogbook.errors import ScriptExhaustedError
+from koogbook.llm.executor import LocalExecutor
+from koogbook.llm.request import Request
+from koogbook.messages.message import Message, assistant
+from koogbook.messages.parts import ToolCall
+
+Answer = str | Message | ToolCall | list[ToolCall] | BaseException
+Rule = Callable[[Request], Answer | Awaitable[Answer]]
+
+
+class ScriptedExecutor(LocalExecutor):
+    """Gives the answers of a list one after another, or asks a rule for each request.
+
+    An answer is a text, a message, one or several tool calls, or an exception to raise. ``requests`` keeps what was
+    asked.
+
+    Raises:
+        ScriptExhaustedError: More requests than answers.
+    """
+
+    def __init__(self, script: Iterable[Answer] | Rule) -> None:
+        super().__init__()
+        self._rule = script if callable(script) else None
+        self._answers = [] if callable(script) else list(script)
+        self.requests: list[Request] = []
+
+    async def answer(self, request: Request) -> Message:
+        """See the class."""
+        self.requests.append(request)
+        given = await self._next(request)
+        if isinstance(given, BaseException):
+            raise given
+        if isinstance(given, Message):
+            return given
+        if isinstance(given, str):
+            return assistant(given, metadata={"answered_by": "ScriptedExecutor", "model": False})
+        calls = [given] if isinstance(given, ToolCall) else given
+        return assistant(calls=calls, metadata={"answered_by": "ScriptedExecutor", "model": False})
+
+    async def _next(self, request: Request) -> Answer:
+        if self._rule is not None:
+            given = self._rule(request)
+            return await given if inspect.isawaitable(given) else given
+        asked = len(self.requests)
+        if asked > len(self._answers):
+            raise ScriptExhaustedError(
+                f"The script has {len(self._answers)} answers and this is request {asked} "
+                f"(purpose {request.purpose!r}). Add an answer, or give a rule: ScriptedExecutor(lambda request: ...)."
+            )
+        return self._answers[asked - 1]

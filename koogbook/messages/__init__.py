@@ -1,0 +1,1 @@
+"""Messages and prompts as immutable values, their rules, sizes, codecs and differences."""

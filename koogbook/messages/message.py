@@ -1,0 +1,245 @@
+"""A message: an immutable value with a role, parts, an id and a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from koogbook import clock
+from koogbook.errors import MessageError
+from koogbook.messages.parts import Attachment, Part, Reasoning, Text, ToolCall, ToolResult
+
+Role = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
+
+#: Names that koogbook gives to messages of its own. A rule about user messages means those without one.
+SUMMARY_NAME = "koogbook.summary"
+REFERENCE_NAME = "koogbook.reference"
+RESERVED_NAMES = frozenset({SUMMARY_NAME, REFERENCE_NAME})
+
+#: Text by which a message counts as memory, as in Koog: looked for as it stands in text parts of any role.
+MEMORY_FACTS_MARKER = "Here are the relevant facts from memory"
+MEMORY_OFF_MARKER = "Memory feature is not enabled"
+MEMORY_MARKERS = (MEMORY_FACTS_MARKER, MEMORY_OFF_MARKER)
+
+_NO_METADATA = "{}"
+
+
+class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Tokens as the provider counted them; None where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def total(self) -> int:
+        """Both together, unknown ones as 0."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+
+class Message(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True, weakref=True
+):
+    """One message of a conversation (Koog's ``Message``), equal to another when all fields are.
+
+    Build it with :func:`system`, :func:`user`, :func:`assistant` and :func:`tool_result`.
+
+    ``metadata_json`` is JSON text, so that a message is immutable to the bottom; :attr:`metadata` reads it.
+
+    Raises:
+        MessageError: ``time`` has no zone, the role is unknown, or a part stands where its role has none.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    id: str
+    time: datetime
+    name: str | None = None
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    metadata_json: str = _NO_METADATA
+
+    def __post_init__(self) -> None:
+        if type(self.parts) is not tuple:
+            force_setattr(self, "parts", tuple(self.parts))
+        if self.time.tzinfo is None:
+            raise MessageError(
+                f"Message {self.id!r} has a time without a zone ({self.time}). "
+                "Use an aware one: datetime(..., tzinfo=UTC)."
+            )
+        role = self.role
+        if role not in ROLES:
+            raise MessageError(f"Unknown role {role!r}: a message is one of {', '.join(ROLES)}.")
+        for part in self.parts:
+            kind = type(part)
+            if (kind is ToolCall and role != "assistant") or (kind is ToolResult and role != "tool"):
+                raise MessageError(
+                    f"A {role} message cannot hold a {kind.__name__}: calls belong to assistant messages, "
+                    "results to tool messages."
+                )
+            if kind is Text and type(part.text) is not str:  # type: ignore[union-attr]
+                raise MessageError(
+                    f"The text of a {role} message is {type(part.text).__name__}, "  # type: ignore[union-attr]
+                    "not str. Convert it first."
+                )
+
+    @cached_property
+    def text(self) -> str:
+        """The text parts, joined by line breaks; a tool message's output where it has no text."""
+        return "\n".join(
+            part.text if isinstance(part, Text) else part.output
+            for part in self.parts
+            if isinstance(part, Text | ToolResult)
+        )
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in the order the model wrote them."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @cached_property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The tool results."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A fresh copy of the metadata."""
+        loaded: dict[str, Any] = json.loads(self.metadata_json)
+        return loaded
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The content hash: BLAKE2b, 16 bytes, over the sorted encoding with id, time and usage."""
+        from koogbook.messages.codec import encode_message
+
+        return blake2b(encode_message(self), digest_size=16).digest()
+
+    @cached_property
+    def tokens(self) -> int:
+        """Estimated tokens, counted once (see :mod:`koogbook.messages.tokens`)."""
+        from koogbook.messages.tokens import message_tokens
+
+        return message_tokens(self)
+
+    @property
+    def is_summary(self) -> bool:
+        """Made by history compression."""
+        return self.name == SUMMARY_NAME
+
+    @cached_property
+    def is_memory(self) -> bool:
+        """Carries a memory marker in a text part, or the metadata tag ``memory``."""
+        if any(
+            marker in part.text for part in self.parts if isinstance(part, Text) for marker in MEMORY_MARKERS
+        ):
+            return True
+        return self.metadata_json != _NO_METADATA and self.metadata.get("memory") is True
+
+    @property
+    def is_from_user(self) -> bool:
+        """A user message without a reserved name: something that a person said."""
+        return self.role == "user" and self.name not in RESERVED_NAMES
+
+    def with_parts(self, parts: Iterable[Part]) -> Message:
+        """The same message, id and time with other parts."""
+        return replace(self, parts=tuple(parts))
+
+    def with_text(self, text: str) -> Message:
+        """The same message, id and time with one text part in place of all text parts."""
+        return self.with_parts([Text(text), *(part for part in self.parts if not isinstance(part, Text))])
+
+
+def metadata_text(metadata: Mapping[str, Any] | None) -> str:
+    """Metadata as the JSON text that a message keeps: sorted, not-a-number refused.
+
+    Raises:
+        MessageError: Something in it is not JSON.
+    """
+    if not metadata:
+        return _NO_METADATA
+    try:
+        encoded = json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise MessageError(
+            f"Message metadata must be plain JSON: {problem}. Convert the value, or keep it in ctx.storage."
+        ) from problem
+    if json.loads(encoded) != dict(metadata):
+        raise MessageError(
+            "Message metadata must be plain JSON, with text keys and lists for sequences: "
+            f"{metadata!r} would come back changed."
+        )
+    return encoded
+
+
+def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, Text | Reasoning | Attachment | ToolCall | ToolResult):
+        return (content,)
+    if content is None:
+        raise MessageError("A message needs text or parts, not None. Use '' for an empty text.")
+    return tuple(Text(part) if isinstance(part, str) else part for part in content)
+
+
+def message(
+    role: Role,
+    content: str | Part | Iterable[str | Part],
+    *,
+    id: str | None = None,
+    time: datetime | None = None,
+    name: str | None = None,
+    usage: Usage | None = None,
+    finish_reason: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Message:
+    """A message of any role; without ``id`` and ``time`` they are fresh ones.
+
+    Raises:
+        MessageError: See :class:`Message`; or the metadata is not JSON.
+    """
+    return Message(
+        role=role,
+        parts=_parts(content),
+        id=clock.new_id() if id is None else id,
+        time=clock.now() if time is None else time,
+        name=name,
+        usage=usage,
+        finish_reason=finish_reason,
+        metadata_json=metadata_text(metadata),
+    )
+
+
+def system(content: str | Part | Iterable[str | Part], **fields: Any) -> Message:
+    """A system message; fields as for :func:`message`."""
+    return message("system", content, **fields)
+
+
+def user(content: str | Part | Iterable[str | Part], **fields: Any) -> Message:
+    """A user message; fields as for :func:`message`."""
+    return message("user", content, **fields)
+
+
+def assistant(
+    content: str | Part | Iterable[str | Part] = (), *, calls: Iterable[ToolCall] = (), **fields: Any
+) -> Message:
+    """An assistant message with text, tool calls, or both; fields as for :func:`message`."""
+    return message("assistant", (*_parts(content), *calls), **fields)
+
+
+def tool_result(
+    call: ToolCall | str | None, output: str, *, is_error: bool = False, tool: str = "", **fields: Any
+) -> Message:
+    """A tool message with one result, for a call or a call id; fields as for :func:`message`."""
+    if isinstance(call, ToolCall):
+        part = ToolResult(output=output, tool=tool or call.tool, call_id=call.id, is_error=is_error)
+    else:
+        part = ToolResult(output=output, tool=tool, call_id=call, is_error=is_error)
+    return message("tool", part, **fields)

@@ -1,0 +1,74 @@
+"""What a message is made of."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class Text(Struct, frozen=True, tag="text", forbid_unknown_fields=True, omit_defaults=True):
+    """Plain text, any that Python can hold, lone surrogates included."""
+
+    text: str
+
+
+class Reasoning(Struct, frozen=True, tag="reasoning", forbid_unknown_fields=True, omit_defaults=True):
+    """What a model thought before its answer; some providers want it back unchanged beside its calls."""
+
+    text: str
+    signature: str | None = None
+    id: str | None = None
+
+
+class Attachment(Struct, frozen=True, tag="attachment", forbid_unknown_fields=True, omit_defaults=True):
+    """A picture, sound or file: bytes, or where it lies.
+
+    ``mime`` is the media type (``image/png``). Exactly one of ``data``, ``url`` and ``file_id`` is given.
+    """
+
+    kind: Literal["image", "audio", "video", "file"]
+    mime: str = ""
+    data: bytes | None = None
+    url: str | None = None
+    file_id: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        given = sum(source is not None for source in (self.data, self.url, self.file_id))
+        if given != 1:
+            raise ValueError(
+                f"An attachment has exactly one source, this {self.kind} has {given}: "
+                "give one of data=, url= and file_id=."
+            )
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call", forbid_unknown_fields=True, omit_defaults=True):
+    """A model's wish to run a tool.
+
+    ``args`` is the raw JSON text as the model wrote it, broken JSON included. ``id`` may be None, and ids may
+    come again later in a conversation: calls and results are paired by position as well.
+    """
+
+    tool: str
+    args: str = "{}"
+    id: str | None = None
+
+
+class ToolResult(Struct, frozen=True, tag="tool_result", forbid_unknown_fields=True, omit_defaults=True):
+    """What a tool gave back for one call; ``is_error`` says that it failed."""
+
+    output: str
+    tool: str = ""
+    call_id: str | None = None
+    is_error: bool = False
+
+
+class Foreign(Struct, frozen=True, tag="foreign", forbid_unknown_fields=True, omit_defaults=True):
+    """A part of a kind that koogbook does not know, kept as raw JSON text so that an export gives it back."""
+
+    kind: str
+    raw: str
+
+
+Part = Text | Reasoning | Attachment | ToolCall | ToolResult | Foreign

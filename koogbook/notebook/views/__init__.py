@@ -1,0 +1,1 @@
+"""Views: values and events to plain view states, then to text, HTML and SVG."""

@@ -1,0 +1,149 @@
+"""The two ways into a run: listeners, which read events, and interceptors, which may change it.
+
+A listener is any function of one event. It is called at once, in the order of installation, and gets no way to alter
+the run. An interceptor is an object with some of the methods of :class:`Interceptor`; those of one kind wrap each
+other, ordered by stage and then by installation, the first one outermost.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from koogbook import clock
+from koogbook.errors import FeatureInstallError
+from koogbook.events import Event, HandlerFailed, Notice
+
+if TYPE_CHECKING:
+    from koogbook.llm.request import Request
+    from koogbook.messages.message import Message
+
+Listener = Callable[[Event], None]
+OnHandlerError = Literal["raise", "log"]
+
+#: Where in the strategy the current task is: ``strategy/subgraph/node``. Child tasks inherit it.
+current_path: ContextVar[str] = ContextVar("koogbook_current_path", default="")
+
+
+class Stage(IntEnum):
+    """Where an interceptor stands; lower ones are further out."""
+
+    LEASE = 10
+    RESTORE = 20
+    MEMORY = 30
+    REQUEST = 40
+    INNERMOST = 90
+
+
+class Interceptor:
+    """What may change a run. A feature's interceptor defines some of these and leaves the others as they are.
+
+    Each gets ``call``, the rest of the chain, and returns what it returned, or something else.
+    """
+
+    stage: Stage = Stage.REQUEST
+
+    async def around_run(self, run: Any, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Wrap a whole run of a strategy."""
+        return await call(value)
+
+    async def around_node(
+        self, context: Any, node: Any, value: Any, call: Callable[[Any], Awaitable[Any]]
+    ) -> Any:
+        """Wrap an ordinary node, its events included."""
+        return await call(value)
+
+    async def around_llm_call(
+        self, request: Request, call: Callable[[Request], Awaitable[Message]]
+    ) -> Message:
+        """Wrap a request to the executor."""
+        return await call(request)
+
+
+def overriding(interceptors: Sequence[Interceptor], method: str) -> list[Any]:
+    """The bound methods of those interceptors that define this one, outermost first."""
+    return [
+        getattr(one, method)
+        for one in sorted(interceptors, key=lambda one: one.stage)
+        if getattr(type(one), method) is not getattr(Interceptor, method)
+    ]
+
+
+class Subscription:
+    """A listener with the events it wants and what happens when it raises."""
+
+    __slots__ = ("kinds", "listener", "name", "on_handler_error")
+
+    def __init__(
+        self, listener: Listener, kinds: tuple[type[Event], ...], on_handler_error: OnHandlerError
+    ) -> None:
+        if inspect.iscoroutinefunction(listener):
+            raise FeatureInstallError(
+                f"{listener!r} is an async function: a listener is called at once and cannot be awaited. "
+                "Make it a plain function; it may put work on a queue."
+            )
+        self.listener = listener
+        self.kinds = kinds
+        self.on_handler_error = on_handler_error
+        self.name = getattr(listener, "__qualname__", type(listener).__qualname__)
+
+
+class EventLog:
+    """The events of one run: makes them, keeps them, hands them to the listeners."""
+
+    __slots__ = ("_offset", "_subscriptions", "events", "run_id", "session_id")
+
+    def __init__(self, run_id: str, session_id: str, subscriptions: Sequence[Subscription] = ()) -> None:
+        self.run_id = run_id
+        self.session_id = session_id
+        self.events: list[Event] = []
+        self._subscriptions = tuple(subscriptions)
+        self._offset = clock.now().timestamp() - clock.monotonic()
+
+    def emit(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
+        """Record an event of this kind, now, at ``path`` (default: where the current task is).
+
+        Raises:
+            Exception: What a listener raised that was installed with ``on_handler_error="raise"``.
+        """
+        at = clock.monotonic()
+        event = kind(
+            time=self._offset + at,
+            at=at,
+            run_id=self.run_id,
+            session_id=self.session_id,
+            path=current_path.get() if path is None else path,
+            **fields,
+        )
+        self.events.append(event)
+        for subscription in self._subscriptions:
+            if not subscription.kinds or isinstance(event, subscription.kinds):
+                self._deliver(subscription, event)
+
+    def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
+        """Record that something was skipped, repaired, ignored, or needs a look."""
+        self.emit(Notice, kind=kind, text=text, level=level)
+
+    def _deliver(self, subscription: Subscription, event: Event) -> None:
+        try:
+            subscription.listener(event)
+        except Exception as problem:
+            if subscription.on_handler_error == "raise":
+                problem.add_note(f"raised by the listener {subscription.name} on {event.name}")
+                raise
+            at = clock.monotonic()
+            self.events.append(
+                HandlerFailed(
+                    time=self._offset + at,
+                    at=at,
+                    run_id=self.run_id,
+                    session_id=self.session_id,
+                    path=event.path,
+                    handler=subscription.name,
+                    event=event.name,
+                    error=f"{type(problem).__name__}: {problem}",
+                )
+            )

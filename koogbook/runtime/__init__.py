@@ -1,0 +1,1 @@
+"""The strategy graph: building, checking, compiling and running it. Knows nothing of notebooks."""

@@ -1,0 +1,193 @@
+"""The run loop: from node to node until the finish node.
+
+Nodes are awaited directly, with no task of their own. Every 64 steps the loop lets other tasks run: awaiting a
+coroutine that never waits does not, and a notebook would freeze.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from koogbook import clock
+from koogbook.errors import MaxIterationsError, StuckInNodeError
+from koogbook.events import (
+    EdgeTaken,
+    NodeCompleted,
+    NodeFailed,
+    NodeStarting,
+    SubgraphCompleted,
+    SubgraphFailed,
+    SubgraphStarting,
+)
+from koogbook.pipeline import Interceptor, current_path, overriding
+from koogbook.runtime.compiled import CompiledEdge, CompiledGraph, CompiledNode
+from koogbook.runtime.context import Context, ResumePoint
+from koogbook.runtime.node import Step
+
+_STEPS_BETWEEN_YIELDS = 64
+_Around = Callable[[Any, CompiledNode, Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
+
+
+async def run_graph(ctx: Context, graph: CompiledGraph, value: Any, interceptors: Sequence[Interceptor] = ()) -> Any:
+    """Run a compiled graph from its start, or from ``ctx.resume`` where one is set, and give its output.
+
+    Raises:
+        StuckInNodeError: No edge takes a node's output.
+        MaxIterationsError: More node runs than allowed.
+        Exception: What a node, a condition or a transformation raised, with a note that says where.
+    """
+    arounds = overriding(interceptors, "around_node")
+    resume, ctx.resume = ctx.resume, None
+    return await _run(ctx, graph, value, arounds, resume)
+
+
+async def _run(
+    ctx: Context, graph: CompiledGraph, value: Any, arounds: Sequence[_Around], resume: ResumePoint | None
+) -> Any:
+    node = graph.start
+    steps = 0
+    if resume is not None:
+        node, output = await _resumed(ctx, graph, arounds, resume)
+        if node is graph.finish:
+            return output
+        node, value = await _next(ctx, node, output)
+    while True:
+        if arounds and node.counts:
+            call: Callable[[Any], Awaitable[Any]] = partial(_run_node, ctx, node, arounds)
+            for around in reversed(arounds):
+                call = partial(around, ctx, node, call=call)
+            output = await call(value)
+        else:
+            output = await _run_node(ctx, node, arounds, value)
+        if node is graph.finish:
+            return output
+        node, value = await _next(ctx, node, output)
+        steps += 1
+        if not steps % _STEPS_BETWEEN_YIELDS:
+            await clock.sleep(0)
+
+
+async def _resumed(
+    ctx: Context, graph: CompiledGraph, arounds: Sequence[_Around], resume: ResumePoint
+) -> tuple[CompiledNode, Any]:
+    """The node of this graph that had completed, with its output; a subgraph on the way is run to its end."""
+    name, _, deeper = resume.path.removeprefix(f"{graph.path}/").partition("/")
+    node = graph.nodes[name]
+    if not deeper or node.subgraph is None:
+        return node, resume.output
+    return node, await _run_subgraph(ctx, node, node.subgraph, None, arounds, resume)
+
+
+async def _run_node(ctx: Context, node: CompiledNode, arounds: Sequence[_Around], value: Any) -> Any:
+    if node.counts:
+        ctx.iterations += 1
+        if ctx.iterations > ctx.max_iterations:
+            ctx.iterations -= 1
+            raise MaxIterationsError(
+                f"{node.path} would be node run {ctx.max_iterations + 1}, and max_iterations is "
+                f"{ctx.max_iterations}. What was done so far is kept. If the loop is meant to be longer: "
+                "kb.Agent(..., max_iterations=...); if not, look at the edges that lead back."
+            )
+    path = node.path
+    visit = ctx.visits.get(path, 0) + 1
+    ctx.visits[path] = visit
+    emit = ctx.log.emit
+    token = current_path.set(path)
+    try:
+        emit(NodeStarting, path, visit=visit, iteration=ctx.iterations, input=value)
+        started = clock.monotonic()
+        try:
+            if node.subgraph is not None:
+                output = await _run_subgraph(ctx, node, node.subgraph, value, arounds, None)
+            else:
+                output = await node.function(ctx, value)
+        except BaseException as problem:
+            emit(
+                NodeFailed,
+                path,
+                visit=visit,
+                seconds=clock.monotonic() - started,
+                error=f"{type(problem).__name__}: {problem}",
+                cancelled=isinstance(problem, asyncio.CancelledError),
+            )
+            _note(problem, f"in node {path}, visit {visit}")
+            raise
+        emit(NodeCompleted, path, visit=visit, seconds=clock.monotonic() - started, output=output)
+        return output
+    finally:
+        current_path.reset(token)
+
+
+async def _run_subgraph(
+    ctx: Context,
+    node: CompiledNode,
+    graph: CompiledGraph,
+    value: Any,
+    arounds: Sequence[_Around],
+    resume: ResumePoint | None,
+) -> Any:
+    ctx.log.emit(SubgraphStarting, node.path)
+    try:
+        output = await _run(ctx, graph, value, arounds, resume)
+    except BaseException as problem:
+        ctx.log.emit(SubgraphFailed, node.path, error=f"{type(problem).__name__}: {problem}")
+        raise
+    ctx.log.emit(SubgraphCompleted, node.path)
+    return output
+
+
+async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[CompiledNode, Any]:
+    """The first edge that takes this output, and the value that it hands on."""
+    for edge in node.edges:
+        taken, value = (True, output) if not edge.steps else await _try(ctx, node, edge, output)
+        if taken:
+            ctx.log.emit(
+                EdgeTaken, node.path, target=edge.target.path, order=edge.order, label=edge.label
+            )
+            return edge.target, value
+    refused = "; ".join(
+        f"{order}. to {edge.target.name}: {edge.label or 'its condition'} does not hold"
+        for order, edge in enumerate(node.edges, start=1)
+    )
+    raise StuckInNodeError(
+        f"No edge of {node.path} takes its output, {type(output).__name__} {_short(output)}: {refused}. "
+        "Add an edge for it, or one without a condition, which is the node's else.",
+        node=node.path,
+        output=output,
+    )
+
+
+async def _try(ctx: Context, node: CompiledNode, edge: CompiledEdge, output: Any) -> tuple[bool, Any]:
+    value = output
+    for step in edge.steps:
+        try:
+            result = await _apply(step, ctx, value)
+        except Exception as problem:
+            _note(problem, f"in {step.kind}= of the edge {node.path} >> {edge.target.name}")
+            raise
+        if step.kind == "map":
+            value = result
+        elif not result:
+            return False, None
+    return True, value
+
+
+async def _apply(step: Step, ctx: Context, value: Any) -> Any:
+    result = step.function(ctx, value) if step.with_context else step.function(value)
+    if step.is_async or inspect.isawaitable(result):
+        return await result
+    return result
+
+
+def _note(problem: BaseException, text: str) -> None:
+    if text not in getattr(problem, "__notes__", ()):
+        problem.add_note(text)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,179 @@
+"""Nodes and edges as a strategy holds them while it is being built."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
+
+from koogbook.errors import GraphError
+from koogbook.runtime.shape import NodeKind
+
+if TYPE_CHECKING:
+    from koogbook.runtime.builder import Subgraph
+
+NodeFunction = Callable[[Any, Any], Awaitable[Any]]
+
+
+class Node:
+    """A name and an async function ``(ctx, input) -> output``. Calling it calls the function.
+
+    ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
+    """
+
+    __slots__ = ("function", "graph", "input_type", "kind", "name", "note", "output_type", "place", "subgraph")
+
+    def __init__(
+        self,
+        name: str,
+        function: NodeFunction,
+        graph: Subgraph,
+        *,
+        kind: NodeKind = "node",
+        input_type: Any = Any,
+        output_type: Any = Any,
+        place: str = "",
+        note: str = "",
+        subgraph: Subgraph | None = None,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.graph = graph
+        self.kind: NodeKind = kind
+        self.input_type = input_type
+        self.output_type = output_type
+        self.place = place
+        self.note = note
+        self.subgraph = subgraph
+
+    @property
+    def path(self) -> str:
+        """``strategy/subgraph/node``."""
+        return f"{self.graph.path}/{self.name}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __rshift__(self, target: Node) -> Node:
+        self.graph.edge(self, target)
+        return target
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.path}>"
+
+
+class Step:
+    """A condition or a transformation on an edge; the function takes ``(output)`` or ``(ctx, output)``."""
+
+    __slots__ = ("function", "is_async", "kind", "with_context")
+
+    def __init__(self, kind: Literal["when", "map"], function: Callable[..., Any]) -> None:
+        self.kind = kind
+        self.function = function
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - the coroutine of a callable object is meant
+        )
+        self.with_context = _takes_context(kind, function)
+
+
+def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
+    if not callable(function):
+        raise GraphError(f"{kind}= takes a function of (output) or (ctx, output), not {function!r}.")
+    try:
+        parameters = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # a builtin such as bool says nothing of its parameters
+        return False
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    if len(required) > 2 or not parameters:
+        raise GraphError(
+            f"{kind}= takes a function of (output) or (ctx, output); {getattr(function, '__name__', function)!r} "
+            f"takes {len(required)} arguments."
+        )
+    return len(required) == 2
+
+
+class Edge:
+    """From one node to another, with conditions and transformations in the order they were added.
+
+    Usually made by ``a >> b`` or ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
+    """
+
+    __slots__ = ("_label", "place", "source", "steps", "target")
+
+    def __init__(self, source: Node, target: Node, label: str = "", place: str = "") -> None:
+        self.source = source
+        self.target = target
+        self.steps: list[Step] = []
+        self._label = label
+        self.place = place
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it can refuse an output."""
+        return any(step.kind == "when" for step in self.steps)
+
+    @property
+    def label(self) -> str:
+        """What the drawing says: the given label, or the names of the conditions."""
+        if self._label or not self.conditional:
+            return self._label
+        names = [_function_label(step.function) for step in self.steps if step.kind == "when"]
+        return " and ".join(names)
+
+    def when(self, condition: Callable[..., Any]) -> Self:
+        """Take this edge only where the condition holds (Koog's ``onCondition``)."""
+        self.steps.append(Step("when", condition))
+        return self
+
+    def map(self, transform: Callable[..., Any]) -> Self:
+        """Change the output on its way (Koog's ``transformed``)."""
+        self.steps.append(Step("map", transform))
+        return self
+
+    def __repr__(self) -> str:
+        label = f" when {self.label}" if self.conditional else ""
+        return f"<edge {self.source.name} >> {self.target.name}{label}>"
+
+
+def _function_label(function: Any) -> str:
+    label = getattr(function, "label", None)
+    if isinstance(label, str):
+        return label
+    name = getattr(function, "__name__", type(function).__name__)
+    return "condition" if name == "<lambda>" else name.replace("_", " ")
+
+
+def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
+    """The declared types of a node's input and output; Any where there is none.
+
+    Raises:
+        GraphError: The function is not async, or does not take exactly ``(ctx, input)``.
+    """
+    if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
+        raise GraphError(f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}.")
+    parameters = list(inspect.signature(function).parameters.values())
+    if len(parameters) != 2:
+        raise GraphError(
+            f"Node {name!r} takes {len(parameters)} arguments; a node takes two, the context and its input: "
+            f"async def {name}(ctx, value)."
+        )
+    try:
+        hints = get_type_hints(function)
+    except (NameError, TypeError) as problem:
+        raise GraphError(
+            f"Node {name!r}: an annotation cannot be resolved: {problem}. Define or import the type first."
+        ) from problem
+    return hints.get(parameters[1].name, Any), hints.get("return", Any)
+
+
+def calling_place() -> str:
+    """``file:line`` of the nearest frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("koogbook."):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"

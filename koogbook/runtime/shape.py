@@ -1,0 +1,54 @@
+"""A strategy as plain data: what views, exports and fingerprints are made from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+NodeKind = Literal["start", "finish", "node", "compress", "subgraph"]
+
+
+class NodeShape(Struct, frozen=True, kw_only=True):
+    """A node: its path (``strategy/subgraph/node``), kind, types in words, and the place that defined it."""
+
+    path: str
+    name: str
+    kind: NodeKind
+    input_type: str = "Any"
+    output_type: str = "Any"
+    place: str = ""
+    note: str = ""
+
+
+class EdgeShape(Struct, frozen=True, kw_only=True):
+    """An edge between two paths of one graph; ``order`` is its place among the edges of its source."""
+
+    source: str
+    target: str
+    order: int
+    conditional: bool
+    label: str = ""
+    mapped: bool = False
+
+
+class FindingShape(Struct, frozen=True, kw_only=True):
+    """Something that the check of a strategy found; ``remedy`` is what to do about it."""
+
+    level: Literal["error", "warning"]
+    kind: str
+    path: str
+    text: str
+    remedy: str
+
+
+class GraphShape(Struct, frozen=True, kw_only=True):
+    """A strategy with all its nodes and edges, subgraphs included, in the order of their definition.
+
+    The nodes of a subgraph stand in the same lists; their paths begin with the path of the subgraph.
+    """
+
+    name: str
+    nodes: tuple[NodeShape, ...]
+    edges: tuple[EdgeShape, ...]
+    findings: tuple[FindingShape, ...] = ()

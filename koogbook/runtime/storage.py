@@ -1,0 +1,165 @@
+"""A run's storage: typed keys and values that nodes share. Nothing in it reaches the prompt by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from koogbook.errors import StorageKeyError
+from koogbook.messages.state_codec import decode_state, describe_type, encode_state
+
+T = TypeVar("T")
+_MISSING = object()
+
+
+class StorageKey(Generic[T]):
+    """A name and a type (Koog's ``AIAgentStorageKey``); equal to another by both, not by identity.
+
+    A class that was defined again under the same module and name is the same type.
+    """
+
+    __slots__ = ("identity", "name", "type")
+
+    def __init__(self, name: str, type: type[T]) -> None:
+        if not name:
+            raise StorageKeyError("A storage key needs a name.")
+        self.name = name
+        self.type = type
+        self.identity = type_identity(type)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StorageKey) and self.name == other.name and self.identity == other.identity
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.identity))
+
+    def __repr__(self) -> str:
+        return f"storage_key({self.name!r}, {describe_type(self.type)})"
+
+
+def storage_key(name: str, type: type[T]) -> StorageKey[T]:
+    """A key for ``ctx.storage`` (Koog's ``createStorageKey``); ``type`` is what a checkpoint stores and restores."""
+    return StorageKey(name, type)
+
+
+def type_identity(declared: Any) -> str:
+    """A type by module and name, so that a class defined again is the same one."""
+    if isinstance(declared, type) and not hasattr(declared, "__args__"):
+        return f"{declared.__module__}.{declared.__qualname__}"
+    arguments = getattr(declared, "__args__", ())
+    origin = getattr(declared, "__origin__", None)
+    if arguments and origin is not None:
+        return f"{type_identity(origin)}[{', '.join(map(type_identity, arguments))}]"
+    if arguments:
+        return " | ".join(sorted(map(type_identity, arguments)))
+    return repr(declared)
+
+
+class Storage:
+    """Values by typed key, fresh for every run.
+
+    Entries of a restored checkpoint stay encoded until a key of their name asks for them; those nobody asks for go
+    unchanged into the next checkpoints. Names that could not be saved are remembered, so that asking for one says so.
+    """
+
+    __slots__ = ("_encoded", "_keys", "_left_out", "_values")
+
+    def __init__(self) -> None:
+        self._keys: dict[str, StorageKey[Any]] = {}
+        self._values: dict[str, Any] = {}
+        self._encoded: dict[str, bytes] = {}
+        self._left_out: frozenset[str] = frozenset()
+
+    def get(self, key: StorageKey[T]) -> T | None:
+        """The value, or None.
+
+        Raises:
+            StorageKeyError: The name is in use with another type.
+            UndecodableValueError: A restored entry does not fit the key's type as it is now.
+        """
+        found = self._find(key)
+        return None if found is _MISSING else cast("T", found)
+
+    def get_value(self, key: StorageKey[T]) -> T:
+        """The value.
+
+        Raises:
+            StorageKeyError: There is none; or the name is in use with another type.
+            UndecodableValueError: A restored entry does not fit the key's type as it is now.
+        """
+        found = self._find(key)
+        if found is not _MISSING:
+            return cast("T", found)
+        if key.name in self._left_out:
+            raise StorageKeyError(
+                f"{key!r} has no value: it could not be encoded when the checkpoint was saved that this run was "
+                "restored from. Make it again from what is there, or store a value that can be encoded."
+            )
+        raise StorageKeyError(f"{key!r} has no value in this run. Set it first, or use get(), which gives None.")
+
+    def set(self, key: StorageKey[T], value: T) -> None:
+        """Keep a value.
+
+        Raises:
+            StorageKeyError: The name is in use with another type.
+        """
+        self._claim(key)
+        self._encoded.pop(key.name, None)
+        self._values[key.name] = value
+
+    def remove(self, key: StorageKey[T]) -> T | None:
+        """Take the value out and return it; None when there was none."""
+        found = self._find(key)
+        self._values.pop(key.name, None)
+        self._encoded.pop(key.name, None)
+        return None if found is _MISSING else cast("T", found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that have a value, encoded ones included."""
+        return (*self._values, *self._encoded)
+
+    @property
+    def keys(self) -> tuple[StorageKey[Any], ...]:
+        """The keys used so far in this run."""
+        return tuple(self._keys.values())
+
+    def to_encoded(self) -> tuple[dict[str, bytes], dict[str, str]]:
+        """All entries as bytes, and the reason for each one that cannot be: ``(entries, left_out)``."""
+        entries = dict(self._encoded)
+        left_out: dict[str, str] = {}
+        for name, value in self._values.items():
+            try:
+                entries[name] = encode_state(value, self._keys[name].type)
+            except ValueError as problem:
+                left_out[name] = str(problem)
+        return entries, left_out
+
+    def load_encoded(self, entries: Mapping[str, bytes], left_out: tuple[str, ...] = ()) -> None:
+        """Replace everything by the entries of a checkpoint."""
+        self._values.clear()
+        self._encoded = dict(entries)
+        self._left_out = frozenset(left_out)
+
+    def _find(self, key: StorageKey[Any]) -> Any:
+        self._claim(key)
+        if key.name in self._values:
+            return self._values[key.name]
+        body = self._encoded.get(key.name)
+        if body is None:
+            return _MISSING
+        value = decode_state(body, key.type)
+        del self._encoded[key.name]
+        self._values[key.name] = value
+        return value
+
+    def _claim(self, key: StorageKey[Any]) -> None:
+        known = self._keys.get(key.name)
+        if known is not None and known.identity != key.identity:
+            raise StorageKeyError(
+                f"The storage name {key.name!r} is in use for {describe_type(known.type)} and cannot be used for "
+                f"{describe_type(key.type)} as well. Nothing was changed. Choose another name."
+            )
+        self._keys[key.name] = key

@@ -1,0 +1,1 @@
+"""Backends for what the features keep: in memory and SQLite."""

@@ -1,0 +1,71 @@
+"""Leases on session ids in an SQLite file: one run at a time, over processes, and a dead holder is found out."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+from koogbook import clock
+from koogbook.features.persistence.storage import LeaseHolder
+from koogbook.storage.sqlite_schema import key_of
+
+
+def take(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -> LeaseHolder | None:
+    """Take the lease inside a transaction; the present holder when it is alive and its time is not up."""
+    key = key_of(session_id)
+    now = clock.now().timestamp()
+    row = db.execute("SELECT token, host, pid, started, expires FROM lease WHERE key = ?", (key,)).fetchone()
+    if row is not None and row[4] > now and not _is_dead(row[1], row[2], row[3]):
+        return LeaseHolder(row[0], row[1], row[2], datetime.fromtimestamp(row[4], UTC))
+    db.execute(
+        "INSERT OR REPLACE INTO lease(key, token, host, pid, started, expires) VALUES(?, ?, ?, ?, ?, ?)",
+        (key, token, socket.gethostname(), os.getpid(), _started(os.getpid()), now + seconds),
+    )
+    return None
+
+
+def renew(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -> bool:
+    """Move the end of the lease on; False when another one holds it."""
+    done = db.execute(
+        "UPDATE lease SET expires = ? WHERE key = ? AND token = ?",
+        (clock.now().timestamp() + seconds, key_of(session_id), token),
+    )
+    return done.rowcount == 1
+
+
+def release(db: sqlite3.Connection, session_id: str, token: str) -> None:
+    """Let go, if it is held under this token."""
+    db.execute("DELETE FROM lease WHERE key = ? AND token = ?", (key_of(session_id), token))
+
+
+def is_held(db: sqlite3.Connection, key: bytes, token: str) -> bool:
+    """Whether the lease is held under this token; asked in the transaction of every save."""
+    row = db.execute("SELECT token FROM lease WHERE key = ?", (key,)).fetchone()
+    return row is not None and row[0] == token
+
+
+def _is_dead(host: str, pid: int, started: str) -> bool:
+    """Whether the holder's process is known to be gone: same host, and no such process, or a later one."""
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return bool(started) and _started(pid) not in ("", started)
+
+
+def _started(pid: int) -> str:
+    """When a process started, as the system counts it; empty where it does not say (outside Linux)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    # A zombie runs nothing any more: its parent has not asked for its exit code yet.
+    return "gone" if fields[:1] == ["Z"] else fields[19] if len(fields) > 19 else ""

@@ -1,0 +1,1 @@
+"""Conversations from files, with every oddity listed, and back into files."""

@@ -1,0 +1,170 @@
+"""Files with conversations: opened with a known encoding, refused with a reason, written in one step."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from koogbook.errors import TranscriptError
+
+#: The largest JSON document, and the longest line of a JSONL file, that is read without being asked: 64 MiB.
+MAX_BYTES = 64 * 1024 * 1024
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SIGNATURES = (
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive (or an Office document)"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"SQLite format 3", "a SQLite database"),
+    (b"PAR1", "a Parquet file"),
+)
+_READABLE = (
+    "koogbook reads OpenAI chat conversations as JSON or JSONL; export the conversation in that format."
+)
+
+
+def checked_path(source: str | Path) -> Path:
+    """The path of a file that exists, can be read and is not empty.
+
+    Raises:
+        TranscriptError: It is not.
+    """
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+        raise TranscriptError(
+            "This is JSON text, not the path of a file. Write it to a file first, or build messages from it."
+        )
+    path = Path(source).expanduser()
+    try:
+        if path.is_dir():
+            raise TranscriptError(f"{path} is a folder. Name one of the files in it.")
+        size = path.stat().st_size
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise TranscriptError(f"There is no file {path}, seen from {Path.cwd()}. Check the path.") from None
+    except PermissionError:
+        raise TranscriptError(
+            f"{path} may not be read by this user. Change its permissions or copy it."
+        ) from None
+    except (OSError, ValueError) as problem:
+        raise TranscriptError(f"{str(source)[:200]!r} cannot be opened: {problem}. Check the path.") from None
+    if size == 0:
+        raise TranscriptError(f"{path} is empty (0 bytes). Export the conversation again.")
+    return path
+
+
+def text_encoding(path: Path) -> str:
+    """The encoding by the byte order mark, else UTF-8.
+
+    Raises:
+        TranscriptError: The file is of a kind that holds no text, such as a PDF document.
+    """
+    with path.open("rb") as file:
+        head = file.read(4096)
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return encoding
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
+            raise TranscriptError(f"{path} is {kind}, no conversation. {_READABLE}")
+    if b"\0" in head:
+        raise TranscriptError(
+            f"{path} is a binary file, or UTF-16 text without a byte order mark. {_READABLE}"
+        )
+    return "utf-8"
+
+
+def looks_like(text: str) -> str:
+    """What a text that is no JSON probably is, as the middle of a sentence."""
+    start = text.lstrip()[:200].lower()
+    if start.startswith(("<!doctype html", "<html")):
+        return "an HTML page"
+    if start.startswith("<"):
+        return "XML or HTML"
+    lines = [line for line in text.splitlines()[:5] if line.strip()]
+    for separator, name in ((",", "comma-separated values (CSV)"), ("\t", "tab-separated values (TSV)")):
+        counts = {line.count(separator) for line in lines}
+        if len(lines) > 1 and len(counts) == 1 and counts != {0}:
+            return name
+    return "plain text"
+
+
+def not_json(path: Path, text: str, problem: Exception) -> TranscriptError:
+    """The error for a file that is no JSON."""
+    if isinstance(problem, RecursionError):
+        return TranscriptError(
+            f"{path} is nested too deeply to be read, and no conversation is. Check the file."
+        )
+    if text.lstrip()[:1] not in ("{", "["):
+        return TranscriptError(f"{path} is no JSON; it looks like {looks_like(text)}. {_READABLE}")
+    if isinstance(problem, json.JSONDecodeError) and problem.pos >= len(text.rstrip()):
+        return TranscriptError(
+            f"{path} ends in the middle of the JSON ({problem}). Copy or export the file again."
+        )
+    return TranscriptError(
+        f"{path} is broken JSON: {problem}. Nothing was loaded; mend that place or export again."
+    )
+
+
+def parse(text: str) -> Any:
+    """A JSON value; ``NaN``, infinities and numbers too large for a float are refused.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_refused, parse_float=_finite)
+
+
+def _refused(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refused(digits)
+
+
+@contextmanager
+def replaced_file(path: str | Path) -> Iterator[BinaryIO]:
+    """A new file beside ``path`` that takes its place when the block ends, and vanishes when it fails.
+
+    Raises:
+        TranscriptError: The folder does not exist or cannot be written.
+    """
+    target = Path(path).expanduser()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as problem:
+        raise TranscriptError(
+            f"{target} cannot be written: {problem.strerror}. Choose another folder."
+        ) from problem
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
