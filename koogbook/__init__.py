@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from koogbook.messages.parts import ToolResult as ToolResult
     from koogbook.messages.prompt import Prompt as Prompt
     from koogbook.messages.tokens import estimate_tokens as estimate_tokens
-    from koogbook.notebook.views import checkpoints as checkpoints
-    from koogbook.notebook.views import diff as diff
-    from koogbook.notebook.views import graph as graph
-    from koogbook.notebook.views import locks as locks
-    from koogbook.notebook.views import page as page
+    from koogbook.notebook.views.view import View as View
+    from koogbook.notebook.views.view import checkpoints as checkpoints
+    from koogbook.notebook.views.view import diff as diff
+    from koogbook.notebook.views.view import graph as graph
+    from koogbook.notebook.views.view import locks as locks
     from koogbook.pipeline import Interceptor as Interceptor
     from koogbook.runtime.builder import Strategy as Strategy
     from koogbook.runtime.builder import strategy as strategy
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from koogbook.transcripts.load import load_transcript as load_transcript
     from koogbook.transcripts.load import load_transcripts as load_transcripts
     from koogbook.transcripts.load import sample_transcript as sample_transcript
-    from koogbook.transcripts.openai_chat import to_openai as to_openai
+    from koogbook.transcripts.openai_export import to_openai as to_openai
     from koogbook.transcripts.repair import repair_pairs as repair_pairs
     from koogbook.transcripts.transcript import Transcript as Transcript
 
@@ -115,22 +115,22 @@ _HOMES = {
     "WholeHistory": "compression.strategies",
     "assistant": "messages.message",
     "check_facts": "compression.fact_check",
-    "checkpoints": "notebook.views",
+    "checkpoints": "notebook.views.view",
     "compose": "compression.compose",
     "compress": "compression.compress",
     "deterministic": "clock",
-    "diff": "notebook.views",
+    "diff": "notebook.views.view",
     "errors": "",
     "estimate_tokens": "messages.tokens",
     "events": "",
-    "graph": "notebook.views",
+    "graph": "notebook.views.view",
     "groups": "messages.pairing",
     "has_tool_calls": "runtime.ready",
     "history_over": "runtime.ready",
     "load_transcript": "transcripts.load",
     "load_transcripts": "transcripts.load",
-    "locks": "notebook.views",
-    "page": "notebook.views",
+    "locks": "notebook.views.view",
+    "View": "notebook.views.view",
     "repair_pairs": "transcripts.repair",
     "sample_transcript": "transcripts.load",
     "single_run_strategy": "agents.ready",
@@ -138,13 +138,13 @@ _HOMES = {
     "strategy": "runtime.builder",
     "summarise": "compression.strategies",
     "system": "messages.message",
-    "to_openai": "transcripts.openai_chat",
+    "to_openai": "transcripts.openai_export",
     "tool": "tools.tool",
     "tool_result": "messages.message",
     "user": "messages.message",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -52,15 +52,19 @@ class SystemClock:
     monotonic = staticmethod(_time.perf_counter)
 
     def now(self) -> datetime:
+        """Wall time, aware, UTC."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
+        """Wait."""
         await asyncio.sleep(seconds)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        """Call once after so many seconds, on the running loop."""
         return asyncio.get_running_loop().call_later(seconds, callback)
 
     def new_id(self) -> str:
+        """16 random hexadecimal digits."""
         return secrets.token_hex(8)
 
 
@@ -103,9 +107,11 @@ class FixedClock:
         self._order = itertools.count()
 
     def now(self) -> datetime:
+        """Wall time, aware, UTC."""
         return self._start + timedelta(seconds=self._read())
 
     def monotonic(self) -> float:
+        """Seconds since the start."""
         return self._read()
 
     async def sleep(self, seconds: float) -> None:
@@ -114,11 +120,13 @@ class FixedClock:
         await asyncio.sleep(0)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        """Call once when the clock has been moved on so far."""
         timer = _FixedTimer(callback)
         heapq.heappush(self._timers, (self._elapsed + seconds, next(self._order), timer))
         return timer
 
     def new_id(self) -> str:
+        """16 hexadecimal digits from the seed."""
         return f"{self._random.getrandbits(64):016x}"
 
     def advance(self, seconds: float) -> None:

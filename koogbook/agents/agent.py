@@ -109,7 +109,9 @@ class Agent:
         self._features[feature.key] = feature.install(self)
         return self
 
-    def on(self, listener: Listener, *events: type[Event], on_handler_error: OnHandlerError = "raise") -> Self:
+    def on(
+        self, listener: Listener, *events: type[Event], on_handler_error: OnHandlerError = "raise"
+    ) -> Self:
         """Call a function for each event of these kinds (all kinds when none is given), at once and in order.
 
         Raises:
@@ -142,7 +144,9 @@ class Agent:
         """
         self._was_run = True
         compiled = compile_strategy(self.strategy)
-        context, interceptors = self._start(compiled, input, clock.new_id() if session_id is None else session_id)
+        context, interceptors = self._start(
+            compiled, input, clock.new_id() if session_id is None else session_id
+        )
         run = self.last_run = Run(context, tuple(self._features))
         log = context.log
         try:

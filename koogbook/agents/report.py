@@ -21,9 +21,9 @@ from koogbook.events import (
     SessionRefused,
     SessionSlow,
     SessionTimedOut,
+    TombstoneSaved,
     ToolCallFailed,
     ToolValidationFailed,
-    TombstoneSaved,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def report_of(run: Run) -> Report:
     lines = [_nodes(events, run), _sessions(events), _calls(run)]
     if run.resumed_from is not None:
         restored = run.resumed_from
-        lines.insert(0, f"resumed   from {restored.checkpoint} (version {restored.version}) after {restored.path}")
+        lines.insert(
+            0, f"resumed   from {restored.checkpoint} (version {restored.version}) after {restored.path}"
+        )
     lines += [_compression(ledger) for ledger in run.compressions]
     saved = [event for event in events if isinstance(event, CheckpointSaved)]
     ended = any(isinstance(event, TombstoneSaved) for event in events)

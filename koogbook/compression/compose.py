@@ -33,8 +33,10 @@ def compose(
     keep_last: int = 0,
     by_time: bool = False,
 ) -> Composition:
-    """Every system message, the first user message with text and the memory messages, in their original order; then
-    the summaries; then the last user message and the last ``keep_last`` messages; then the unfinished tail.
+    """Put together what stays of a history and the summaries, exactly and in the original order.
+
+    First every system message, the first user message with text and the memory messages; then the summaries; then
+    the last user message and the last ``keep_last`` messages; then the unfinished tail.
 
     Nothing stands twice: a message that belongs to the first part stays there. A pair at the border of ``keep_last``
     is left out whole. ``by_time`` orders the first part by time stamp, as Koog does; restored or hand-made messages

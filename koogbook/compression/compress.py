@@ -28,7 +28,8 @@ from koogbook.pipeline import EventLog
 from koogbook.tools.tool import ToolRegistry
 
 if TYPE_CHECKING:
-    from koogbook.notebook.views.diff_view import DiffView
+    from koogbook.notebook.views.diff_model import DiffState
+    from koogbook.notebook.views.view import View
 
 
 async def compress_session(
@@ -179,9 +180,9 @@ class Compressed(Struct, frozen=True):
         """Which of these facts survived."""
         return check_facts(self.ledger, facts)
 
-    def diff(self, *, must_keep: Sequence[Fact] = ()) -> DiffView:
+    def diff(self, *, must_keep: Sequence[Fact] = ()) -> View[DiffState]:
         """The view of both histories side by side."""
-        from koogbook.notebook.views import diff
+        from koogbook.notebook.views.view import diff
 
         return diff(self.ledger, must_keep=must_keep)
 

@@ -41,7 +41,9 @@ class ModelCalls:
 
     __slots__ = ("_chain", "executor", "log", "records")
 
-    def __init__(self, executor: PromptExecutor, log: EventLog, interceptors: Sequence[Interceptor] = ()) -> None:
+    def __init__(
+        self, executor: PromptExecutor, log: EventLog, interceptors: Sequence[Interceptor] = ()
+    ) -> None:
         self.executor = executor
         self.log = log
         self.records: list[CallRecord] = []

@@ -56,7 +56,17 @@ class LLMContext:
     The lock guards this one context. It orders neither two runs on one session id nor other processes.
     """
 
-    __slots__ = ("calls", "committed", "compat", "compressor", "lock", "log", "name", "slow_after", "wait_limit")
+    __slots__ = (
+        "calls",
+        "committed",
+        "compat",
+        "compressor",
+        "lock",
+        "log",
+        "name",
+        "slow_after",
+        "wait_limit",
+    )
 
     def __init__(
         self,
@@ -117,9 +127,7 @@ class SessionScope(Generic[_Session]):
 
     __slots__ = ("_acquired", "_context", "_kind", "_mode", "_session", "_slow", "_ticket", "_timeout")
 
-    def __init__(
-        self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None
-    ) -> None:
+    def __init__(self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None) -> None:
         self._context = context
         self._kind = kind
         self._mode: Mode = mode
@@ -140,7 +148,8 @@ class SessionScope(Generic[_Session]):
                 await context.lock.wait(ticket, self._timeout)
         except NestedSessionError as refused:
             held = next(
-                (entry.mode for entry in _held(context.lock.statistics()) if entry.place == refused.first), "write"
+                (entry.mode for entry in _held(context.lock.statistics()) if entry.place == refused.first),
+                "write",
             )
             self._emit(SessionRefused, first=refused.first, first_mode=held)
             raise

@@ -20,9 +20,7 @@ _WORD = re.compile(r"[a-z][a-z'-]{2,}|\d[\d.,:]*|[\u3400-\u9fff\u3040-\u30ff\uac
 _CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
 _FACT = re.compile(r"\d|[A-Z]{2,}")
 _COMMON = frozenset(
-    "the and for are but not you all any can had her was one our out has have with this that from they will would "
-    "there their what about which when your just like than then them these some into only over also been more very "
-    "here could should please let its get got did does were who how why where".split()
+    ["the", "and", "for", "are", "but", "not", "you", "all", "any", "can", "had", "her", "was", "one", "our", "out", "has", "have", "with", "this", "that", "from", "they", "will", "would", "there", "their", "what", "about", "which", "when", "your", "just", "like", "than", "then", "them", "these", "some", "into", "only", "over", "also", "been", "more", "very", "here", "could", "should", "please", "let", "its", "get", "got", "did", "does", "were", "who", "how", "why", "where"]
 )
 _LONGEST_SENTENCE = 320  # characters; longer pieces are data, not sentences
 
@@ -68,7 +66,9 @@ class ExtractiveExecutor(LocalExecutor):
 
     def _reply(self, request: Request) -> str:
         asked = next((one.text for one in reversed(request.messages) if one.is_from_user), "")
-        material = [message.text for message in request.messages if message.role != "system" and message.text != asked]
+        material = [
+            message.text for message in request.messages if message.role != "system" and message.text != asked
+        ]
         found = pick_sentences("\n".join(material), asked, self.share, min(4, self.most_sentences))
         return "\n".join(found) or asked or "\n".join(message.text for message in request.messages)[:200]
 
@@ -93,9 +93,7 @@ def pick_sentences(text: str, question: str, share: float, most: int) -> list[st
     frequency = Counter(word for bag in bags for word in bag)
     asked = set(words(question))
     budget = max(int(sum(map(len, sentences)) * share), 120)
-    order = sorted(
-        range(len(sentences)), key=lambda at: (-_score(at, sentences, bags, frequency, asked), at)
-    )
+    order = sorted(range(len(sentences)), key=lambda at: (-_score(at, sentences, bags, frequency, asked), at))
     chosen: list[int] = []
     used = 0
     for at in order:

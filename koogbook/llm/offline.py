@@ -26,4 +26,6 @@ class OfflineExecutor(LocalExecutor):
         if self.fail:
             raise ExecutorError("OfflineExecutor was told to fail (fail=True). The history is as it was.")
         count = sum(message.is_from_user for message in request.messages)
-        return assistant(f"user messages: {count}", metadata={"answered_by": "OfflineExecutor", "model": False})
+        return assistant(
+            f"user messages: {count}", metadata={"answered_by": "OfflineExecutor", "model": False}
+        )

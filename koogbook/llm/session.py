@@ -86,7 +86,11 @@ class LLMReadSession:
         return await self._ask(without_tool_parts(self._history("request_without_tools()")), None)
 
     async def send(
-        self, messages: Sequence[Message], *, purpose: Purpose = "conversation", params: LLMParams | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: Purpose = "conversation",
+        params: LLMParams | None = None,
     ) -> Message:
         """Send other messages than the history, offering no tools; the reply is returned and never appended.
 

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from koogbook import clock
 from koogbook.errors import MessageError
-from koogbook.messages.parts import Attachment, Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, ToolCall, ToolResult
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
@@ -182,7 +182,7 @@ def metadata_text(metadata: Mapping[str, Any] | None) -> str:
 def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),)
-    if isinstance(content, Text | Reasoning | Attachment | ToolCall | ToolResult):
+    if isinstance(content, Text | Reasoning | Attachment | ToolCall | ToolResult | Foreign):
         return (content,)
     if content is None:
         raise MessageError("A message needs text or parts, not None. Use '' for an empty text.")

@@ -66,7 +66,9 @@ def pair_messages(messages: Sequence[Message]) -> Pairing:
     pending: list[_Open] = []
 
     def leave_unanswered() -> None:
-        defects.extend(PairingDefect("unanswered_call", call.position, call.id, call.tool) for call in pending)
+        defects.extend(
+            PairingDefect("unanswered_call", call.position, call.id, call.tool) for call in pending
+        )
         pending.clear()
 
     for position, message in enumerate(messages):

@@ -47,6 +47,9 @@ class Prompt:
     """
 
     __slots__ = ("_length", "_log", "_messages", "id", "params")
+    _length: int
+    _log: MessageLog
+    _messages: tuple[Message, ...] | None
     id: str
     params: LLMParams
 
@@ -99,7 +102,7 @@ class Prompt:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages, oldest first."""
-        found: tuple[Message, ...] | None = self._messages
+        found = self._messages
         if found is None:
             found = tuple(self._log.messages[: self._length])
             object.__setattr__(self, "_messages", found)

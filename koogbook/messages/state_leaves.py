@@ -30,7 +30,7 @@ class Leaf(NamedTuple):
     """How values of one exact type are written and read.
 
     ``write`` gives the whole node, ``read`` takes the payload only. ``stands_for`` are the built-in types
-    besides ``kind`` under whose annotation such a value may stand. The leaves of a ``package`` have ``object`` as
+    besides ``kind`` under whose annotation such a value may stand. Leaves of a ``package`` have ``object`` as
     their kind, since it may not be loaded.
     """
 
@@ -101,8 +101,9 @@ def read_float(node: Node) -> float:
     """The number that :func:`write_float` wrote."""
     if type(node) is float:
         return node
-    names = {name: bits for bits, name in _NOT_FINITE.items()}
-    number: float = struct.unpack(">d", bytes.fromhex(names.get(expect(node, str), node)))[0]
+    text: str = expect(node, str)
+    bits = next((bits for bits, name in _NOT_FINITE.items() if name == text), text)
+    number: float = struct.unpack(">d", bytes.fromhex(bits))[0]
     return number
 
 

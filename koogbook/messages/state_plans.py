@@ -86,7 +86,7 @@ class LeafPlan:
         leaf = leaf_of_type(kind)
         if leaf is None:
             return False
-        return issubclass(kind, self.declared) or self.declared in leaf.stands_for
+        return issubclass(kind, self.declared) or (not leaf.package and self.declared in leaf.stands_for)
 
     def reads(self, tag: str) -> bool:
         leaf = leaf_of_tag(tag)

@@ -101,7 +101,7 @@ def compile_type(declared: Any) -> Compiled:
     """The plan for an annotation; what it cannot store is refused when a value comes, not here."""
     reading = _Reading()
     plan = reading.plan(declared)
-    return Compiled(plan, tuple(reading.watches))
+    return Compiled(plan, tuple(reading.watches.values()))
 
 
 @cache
@@ -117,7 +117,7 @@ class _Reading:
         self.records: dict[Any, Plan] = {}
         self.by_tag: dict[str, RecordPlan | EnumPlan] = {}
         self.aliases: dict[Any, DeferredPlan] = {}
-        self.watches: list[Watch] = []
+        self.watches: dict[tuple[str, str], Watch] = {}
 
     def plan(self, declared: Any) -> Plan:
         if any(declared is anything for anything in _ANYTHING):
@@ -268,7 +268,8 @@ class _Reading:
         names = vars(module) if module is not None else {}
         for annotation in annotations:
             for text in forward_texts(annotation):
-                self.watches.extend(Watch(names, name, names.get(name, _UNKNOWN)) for name in names_in(text))
+                for name in names_in(text):
+                    self.watches[module_name, name] = Watch(names, name, names.get(name, _UNKNOWN))
 
 
 # ------------------------------------------------------------------------------------------- annotations

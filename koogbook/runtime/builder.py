@@ -40,7 +40,9 @@ class Subgraph:
         self.redefine = redefine
         self.changes: list[str] = []
         place = calling_place()
-        self.start = Node("start", _identity, self, kind="start", input_type=input, output_type=input, place=place)
+        self.start = Node(
+            "start", _identity, self, kind="start", input_type=input, output_type=input, place=place
+        )
         self.finish = Node(
             "finish", _identity, self, kind="finish", input_type=output, output_type=output, place=place
         )
@@ -69,7 +71,7 @@ class Subgraph:
         """
 
         def add(made: NodeFunction) -> Node:
-            chosen = name or getattr(made, "__name__", "")
+            chosen: str = name or getattr(made, "__name__", "")
             input_type, output_type = annotated_types(made, chosen)
             return self._put(
                 Node(
@@ -167,9 +169,13 @@ class Subgraph:
         """
         edge = Edge(self._find(source), self._find(target), label, calling_place())
         if edge.source is self.finish:
-            raise GraphError(f"The finish node of {self.path!r} has no way out. Start the edge at another node.")
+            raise GraphError(
+                f"The finish node of {self.path!r} has no way out. Start the edge at another node."
+            )
         if edge.target is self.start:
-            raise GraphError(f"Nothing leads back to the start node of {self.path!r}. Aim at the node after it.")
+            raise GraphError(
+                f"Nothing leads back to the start node of {self.path!r}. Aim at the node after it."
+            )
         if when is not None:
             edge.when(when)
         if map is not None:
@@ -232,10 +238,14 @@ class Subgraph:
         if isinstance(what, str):
             found = self.nodes.get(what)
             if found is None:
-                raise GraphError(f"There is no node {what!r} in {self.path!r}. It has: {', '.join(self.nodes)}.")
+                raise GraphError(
+                    f"There is no node {what!r} in {self.path!r}. It has: {', '.join(self.nodes)}."
+                )
             return found
         if not isinstance(what, Node):
-            raise GraphError(f"An edge joins nodes, not {what!r}. Decorate the function with @{self.name}.node.")
+            raise GraphError(
+                f"An edge joins nodes, not {what!r}. Decorate the function with @{self.name}.node."
+            )
         if what.graph is not self or self.nodes.get(what.name) is not what:
             raise ForeignNodeError(
                 f"{what.path!r} (defined at {what.place}) does not belong to this {self.path!r}. Run the cell that "
@@ -286,9 +296,7 @@ def strategy(
 
 def _require_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not name or "/" in name:
-        raise GraphError(
-            f"{what} needs a name without '/', which parts the steps of a path; got {name!r}."
-        )
+        raise GraphError(f"{what} needs a name without '/', which parts the steps of a path; got {name!r}.")
 
 
 def _is_same(known: Edge, edge: Edge) -> bool:

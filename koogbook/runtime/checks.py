@@ -61,7 +61,8 @@ def require_runnable(strategy: Strategy) -> GraphShape:
     if errors:
         listed = "\n".join(f"  - {finding.text} {finding.remedy}" for finding in errors)
         raise StrategyCheckError(
-            f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:\n{listed}", findings=shape.findings
+            f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:\n{listed}",
+            findings=shape.findings,
         )
     return shape
 
@@ -103,15 +104,23 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
         yield _finding("error", "no_start", graph.start, f"{where} has no first node.", "start >> NODE")
     elif graph.finish not in forward:
         yield _finding(
-            "error", "no_finish", graph.finish, f"{where}: finish cannot be reached from start.", "NODE >> finish"
+            "error",
+            "no_finish",
+            graph.finish,
+            f"{where}: finish cannot be reached from start.",
+            "NODE >> finish",
         )
     for node in graph.nodes.values():
         if node is graph.start or node is graph.finish:
             continue
         if node not in forward:
-            yield _finding("warning", "unreachable", node, f"{node.path} is never reached.", f"NODE >> {node.name}")
+            yield _finding(
+                "warning", "unreachable", node, f"{node.path} is never reached.", f"NODE >> {node.name}"
+            )
         elif node not in leaving:
-            yield _finding("error", "no_way_out", node, f"{node.path} has no way out.", f"{node.name} >> finish")
+            yield _finding(
+                "error", "no_way_out", node, f"{node.path} has no way out.", f"{node.name} >> finish"
+            )
         elif node not in backward:
             yield _finding(
                 "error",
@@ -147,7 +156,9 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
             )
 
 
-def _finding(level: Any, kind: str, node: Node, text: str, remedy: str, *, plain: bool = False) -> FindingShape:
+def _finding(
+    level: Any, kind: str, node: Node, text: str, remedy: str, *, plain: bool = False
+) -> FindingShape:
     return FindingShape(
         level=level,
         kind=kind,

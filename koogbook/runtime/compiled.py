@@ -28,7 +28,17 @@ class CompiledEdge:
 class CompiledNode:
     """A node of a run; ``counts`` says that it counts against the limit of iterations."""
 
-    __slots__ = ("counts", "edges", "function", "input_type", "kind", "name", "output_type", "path", "subgraph")
+    __slots__ = (
+        "counts",
+        "edges",
+        "function",
+        "input_type",
+        "kind",
+        "name",
+        "output_type",
+        "path",
+        "subgraph",
+    )
 
     def __init__(
         self,

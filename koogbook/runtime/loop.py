@@ -29,10 +29,12 @@ from koogbook.runtime.context import Context, ResumePoint
 from koogbook.runtime.node import Step
 
 _STEPS_BETWEEN_YIELDS = 64
-_Around = Callable[[Any, CompiledNode, Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
+_Around = Callable[..., Awaitable[Any]]  # Interceptor.around_node, bound
 
 
-async def run_graph(ctx: Context, graph: CompiledGraph, value: Any, interceptors: Sequence[Interceptor] = ()) -> Any:
+async def run_graph(
+    ctx: Context, graph: CompiledGraph, value: Any, interceptors: Sequence[Interceptor] = ()
+) -> Any:
     """Run a compiled graph from its start, or from ``ctx.resume`` where one is set, and give its output.
 
     Raises:
@@ -145,9 +147,7 @@ async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[Compiled
     for edge in node.edges:
         taken, value = (True, output) if not edge.steps else await _try(ctx, node, edge, output)
         if taken:
-            ctx.log.emit(
-                EdgeTaken, node.path, target=edge.target.path, order=edge.order, label=edge.label
-            )
+            ctx.log.emit(EdgeTaken, node.path, target=edge.target.path, order=edge.order, label=edge.label)
             return edge.target, value
     refused = "; ".join(
         f"{order}. to {edge.target.name}: {edge.label or 'its condition'} does not hold"

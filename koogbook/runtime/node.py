@@ -22,7 +22,17 @@ class Node:
     ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
     """
 
-    __slots__ = ("function", "graph", "input_type", "kind", "name", "note", "output_type", "place", "subgraph")
+    __slots__ = (
+        "function",
+        "graph",
+        "input_type",
+        "kind",
+        "name",
+        "note",
+        "output_type",
+        "place",
+        "subgraph",
+    )
 
     def __init__(
         self,
@@ -155,7 +165,9 @@ def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
         GraphError: The function is not async, or does not take exactly ``(ctx, input)``.
     """
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
-        raise GraphError(f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}.")
+        raise GraphError(
+            f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}."
+        )
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) != 2:
         raise GraphError(

@@ -28,9 +28,7 @@ class StorageKey(Generic[T]):
         self.identity = type_identity(type)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, StorageKey) and self.name == other.name and self.identity == other.identity
-        )
+        return isinstance(other, StorageKey) and self.name == other.name and self.identity == other.identity
 
     def __hash__(self) -> int:
         return hash((self.name, self.identity))
@@ -97,7 +95,9 @@ class Storage:
                 f"{key!r} has no value: it could not be encoded when the checkpoint was saved that this run was "
                 "restored from. Make it again from what is there, or store a value that can be encoded."
             )
-        raise StorageKeyError(f"{key!r} has no value in this run. Set it first, or use get(), which gives None.")
+        raise StorageKeyError(
+            f"{key!r} has no value in this run. Set it first, or use get(), which gives None."
+        )
 
     def set(self, key: StorageKey[T], value: T) -> None:
         """Keep a value.

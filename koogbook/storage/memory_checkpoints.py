@@ -20,7 +20,9 @@ class MemoryCheckpoints:
         self._infos: dict[str, list[CheckpointInfo]] = {}
         self._fingerprints: dict[str, bytes] = {}
 
-    async def get_checkpoints(self, session_id: str, filter: CheckpointFilter | None = None) -> list[Checkpoint]:
+    async def get_checkpoints(
+        self, session_id: str, filter: CheckpointFilter | None = None
+    ) -> list[Checkpoint]:
         """See :class:`koogbook.features.persistence.storage.CheckpointStorage`."""
         return [
             self._whole(session_id, at)
@@ -50,7 +52,9 @@ class MemoryCheckpoints:
         self._keep(session_id, checkpoint, info)
         self._infos[session_id].sort(key=lambda one: one.version)
         self._sessions[session_id].sort(
-            key=lambda one: one.info.version if isinstance(one, Checkpoint) else self._version_of(session_id, one)
+            key=lambda one: (
+                one.info.version if isinstance(one, Checkpoint) else self._version_of(session_id, one)
+            )
         )
         self._fingerprints[info.fingerprint] = checkpoint.fingerprint_body
 
@@ -120,7 +124,10 @@ def forks_of(own: Sequence[CheckpointInfo], everything: Sequence[CheckpointInfo]
         new = {
             info.session_id
             for info in everything
-            if info.version == 0 and info.kind == "fork" and info.parent in ids and info.session_id not in sessions
+            if info.version == 0
+            and info.kind == "fork"
+            and info.parent in ids
+            and info.session_id not in sessions
         }
         if not new:
             return found

@@ -11,26 +11,22 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook.errors import (
     CheckpointConflictError,
     CheckpointError,
     CheckpointNotFoundError,
-    CorruptStoreError,
     LostLeaseError,
 )
 from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
 from koogbook.features.persistence.storage import CheckpointFilter, Draft, LeaseHolder
-from koogbook.messages.model import LLModel, LLMParams
 from koogbook.messages.prompt import MessageLog, Prompt
 from koogbook.storage import sqlite_leases
 from koogbook.storage.memory_checkpoints import forks_of, no_such_checkpoint, session_in_use
@@ -67,7 +63,9 @@ class SqliteCheckpoints:
         StoreError: On use: the file belongs to another program, is newer than this koogbook, or cannot be written.
     """
 
-    def __init__(self, path: str | Path = ".koogbook/koogbook.db", *, durability: Durability = "normal") -> None:
+    def __init__(
+        self, path: str | Path = ".koogbook/koogbook.db", *, durability: Durability = "normal"
+    ) -> None:
         self._file = SqliteFile(path, MIGRATIONS, durability=durability)
         self._places: WeakKeyDictionary[MessageLog, Place] = WeakKeyDictionary()
         self._last: OrderedDict[str, tuple[Prompt, Place]] = OrderedDict()
@@ -151,7 +149,10 @@ class SqliteCheckpoints:
                 "tokens, iterations, setting, left_out, 0 FROM checkpoint WHERE rowid = ?",
                 (target, as_bytes(fork_id), created.timestamp(), row[0]),
             ).lastrowid
-            db.execute("INSERT INTO state(checkpoint, body) SELECT ?, body FROM state WHERE checkpoint = ?", (made, row[0]))
+            db.execute(
+                "INSERT INTO state(checkpoint, body) SELECT ?, body FROM state WHERE checkpoint = ?",
+                (made, row[0]),
+            )
 
         await self._file.transact(fork)
         return self.list_infos(to_session_id)[0]
@@ -173,7 +174,9 @@ class SqliteCheckpoints:
 
     # ------------------------------------------------------------------------------- reading
 
-    async def get_checkpoints(self, session_id: str, filter: CheckpointFilter | None = None) -> list[Checkpoint]:
+    async def get_checkpoints(
+        self, session_id: str, filter: CheckpointFilter | None = None
+    ) -> list[Checkpoint]:
         """See :class:`koogbook.features.persistence.storage.CheckpointStorage`."""
         return self._file.read(lambda db: read_checkpoints(db, select(db, session_id), filter))
 
@@ -204,7 +207,9 @@ class SqliteCheckpoints:
         wanted = list(dict.fromkeys(hashes))
         marks = ",".join("?" * len(wanted))
         rows = self._file.read(
-            lambda db: db.execute(f"SELECT hash, body FROM fingerprint WHERE hash IN ({marks})", wanted).fetchall()
+            lambda db: db.execute(
+                f"SELECT hash, body FROM fingerprint WHERE hash IN ({marks})", wanted
+            ).fetchall()
         )
         return dict(rows)
 
@@ -245,7 +250,9 @@ class SqliteCheckpoints:
             self._last.popitem(last=False)
         return info
 
-    def _write(self, db: sqlite3.Connection, draft: Draft, version: int | None) -> tuple[CheckpointInfo, Place]:
+    def _write(
+        self, db: sqlite3.Connection, draft: Draft, version: int | None
+    ) -> tuple[CheckpointInfo, Place]:
         session, prompt = draft.session_id, draft.prompt
         if draft.lease and not sqlite_leases.is_held(db, key_of(session), draft.lease):
             raise LostLeaseError(
@@ -262,7 +269,9 @@ class SqliteCheckpoints:
             version = 0 if highest is None else highest + 1
         written = write_history(db, prompt, self._places.get(prompt._log), self._last.get(session))
         state = msgspec.json.encode(
-            State(msgspec.Raw(draft.output), {name: msgspec.Raw(body) for name, body in draft.storage.items()})
+            State(
+                msgspec.Raw(draft.output), {name: msgspec.Raw(body) for name, body in draft.storage.items()}
+            )
         )
         setting, setting_bytes = self._setting(db, draft)
         new_bytes = written.new_bytes + len(state) + setting_bytes
@@ -322,7 +331,8 @@ class SqliteCheckpoints:
         body = setting_encoder.encode(setting)
         digest = blake2b(body, digest_size=16).digest()
         db.execute(
-            "INSERT OR IGNORE INTO fingerprint(hash, body) VALUES(?, ?)", (draft.fingerprint, draft.fingerprint_body)
+            "INSERT OR IGNORE INTO fingerprint(hash, body) VALUES(?, ?)",
+            (draft.fingerprint, draft.fingerprint_body),
         )
         db.execute("INSERT OR IGNORE INTO setting(digest, body) VALUES(?, ?)", (digest, body))
         row = int(db.execute("SELECT id FROM setting WHERE digest = ?", (digest,)).fetchone()[0])

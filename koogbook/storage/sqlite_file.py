@@ -30,7 +30,9 @@ class SqliteFile:
         StoreError: On use, when the file is no koogbook store, is of a newer version, or cannot be written.
     """
 
-    def __init__(self, path: str | Path, migrations: Sequence[Migration], *, durability: Durability = "normal") -> None:
+    def __init__(
+        self, path: str | Path, migrations: Sequence[Migration], *, durability: Durability = "normal"
+    ) -> None:
         if durability not in ("normal", "full"):
             raise ValueError(f"durability is 'normal' or 'full', not {durability!r}.")
         self.path = Path(path)
@@ -120,7 +122,12 @@ class SqliteFile:
                 f"{self.path} is no readable SQLite file ({problem}). Nothing was changed. Restore it from a copy, or "
                 "give another path."
             )
-        if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        if primary in (
+            sqlite3.SQLITE_READONLY,
+            sqlite3.SQLITE_CANTOPEN,
+            sqlite3.SQLITE_FULL,
+            sqlite3.SQLITE_IOERR,
+        ):
             return StoreError(
                 f"{self.path} cannot be written ({problem}). What was saved before is unharmed. Make room or rights "
                 "there, or give another path."
@@ -135,16 +142,22 @@ class SqliteFile:
                 f"The folder of {self.path} cannot be made: {problem}. Give a path in a folder that can be written."
             ) from problem
         try:
-            connection = sqlite3.connect(self.path, timeout=5.0, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                self.path, timeout=5.0, isolation_level=None, check_same_thread=False
+            )
         except sqlite3.Error as problem:
-            raise StoreError(f"{self.path} cannot be opened: {problem}. Give the path of a file.") from problem
+            raise StoreError(
+                f"{self.path} cannot be opened: {problem}. Give the path of a file."
+            ) from problem
         try:
             self._prepare(connection)
         except sqlite3.Error as problem:
             connection.close()
             explained = self._explained(problem)
-            raise explained if isinstance(explained, StoreError) else StoreError(
-                f"{self.path} cannot be opened as a store: {problem}."
+            raise (
+                explained
+                if isinstance(explained, StoreError)
+                else StoreError(f"{self.path} cannot be opened as a store: {problem}.")
             ) from problem
         except BaseException:
             connection.close()

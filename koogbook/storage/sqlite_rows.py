@@ -63,6 +63,7 @@ setting_encoder = msgspec.json.Encoder(order="sorted")
 _setting_decoder = msgspec.json.Decoder(Setting)
 _state_decoder = msgspec.json.Decoder(State)
 
+
 def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER BY c.version") -> list[Row]:
     where, values = ("WHERE s.key = ?", (key_of(session_id),)) if session_id is not None else ("", ())
     if session_id is None:
@@ -80,7 +81,9 @@ def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER B
 
 def _settings_of(db: sqlite3.Connection, rows: Sequence[Row]) -> dict[int, Setting]:
     return {
-        number: _setting_decoder.decode(db.execute("SELECT body FROM setting WHERE id = ?", (number,)).fetchone()[0])
+        number: _setting_decoder.decode(
+            db.execute("SELECT body FROM setting WHERE id = ?", (number,)).fetchone()[0]
+        )
         for number in {row.setting for row in rows}
     }
 
@@ -111,7 +114,9 @@ def _info(row: Row, setting: Setting) -> CheckpointInfo:
     )
 
 
-def read_checkpoints(db: sqlite3.Connection, rows: Sequence[Row], filter: CheckpointFilter | None) -> list[Checkpoint]:
+def read_checkpoints(
+    db: sqlite3.Connection, rows: Sequence[Row], filter: CheckpointFilter | None
+) -> list[Checkpoint]:
     settings = _settings_of(db, rows)
     found: list[Checkpoint] = []
     for row in rows:

@@ -78,7 +78,13 @@ def _is_same(one: Message, other: Message) -> bool:
 
 
 def _new_segment(
-    db: sqlite3.Connection, base: int | None, head: int, tail_at: int, tail_from: int, tail_count: int, depth: int
+    db: sqlite3.Connection,
+    base: int | None,
+    head: int,
+    tail_at: int,
+    tail_from: int,
+    tail_count: int,
+    depth: int,
 ) -> int:
     made = db.execute(
         "INSERT INTO segment(base, head, tail_at, tail_from, tail_count, depth) VALUES(?, ?, ?, ?, ?, ?)",
@@ -93,7 +99,8 @@ def _append(db: sqlite3.Connection, segment: int, messages: Sequence[Message], s
     for position in range(start, stop):
         body, digest = encode_with_digest(messages[position])
         row = db.execute(
-            "INSERT INTO message(digest, body) VALUES(?, ?) ON CONFLICT(digest) DO NOTHING RETURNING id", (digest, body)
+            "INSERT INTO message(digest, body) VALUES(?, ?) ON CONFLICT(digest) DO NOTHING RETURNING id",
+            (digest, body),
         ).fetchone()
         if row is None:
             row = db.execute("SELECT id FROM message WHERE digest = ?", (digest,)).fetchone()

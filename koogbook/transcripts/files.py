@@ -112,7 +112,10 @@ def not_json(path: Path, text: str, problem: Exception) -> TranscriptError:
         )
     if text.lstrip()[:1] not in ("{", "["):
         return TranscriptError(f"{path} is no JSON; it looks like {looks_like(text)}. {_READABLE}")
-    if isinstance(problem, json.JSONDecodeError) and problem.pos >= len(text.rstrip()):
+    cut_off = isinstance(problem, json.JSONDecodeError) and (
+        problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated string")
+    )
+    if cut_off:
         return TranscriptError(
             f"{path} ends in the middle of the JSON ({problem}). Copy or export the file again."
         )

@@ -266,6 +266,8 @@ def _spelling(
     plain = plain_entry(one)
     differing = {key: value for key, value in known.items() if key not in plain or plain[key] != value}
     absent = [key for key in plain if key not in known and key not in fields]
+    if known.get("role") == "function" and "tool_call_id" not in known:
+        absent.append("tool_call_id")  # this role has no ids, and an export must not make one
     spelling: dict[str, Any] = {}
     if surplus is not None and one.role != "tool" and "content" in differing:
         spelling["surplus"] = surplus

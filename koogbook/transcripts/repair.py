@@ -34,11 +34,16 @@ def _without_strays(
 ) -> dict[int, Message]:
     called = {(pair.call_message, pair.call_part) for pair in pairing.pairs}
     answered = {(pair.result_message, pair.result_part) for pair in pairing.pairs}
+    last_answered = max(
+        (pair.call_part for pair in pairing.pairs if pair.call_message == pairing.tail), default=-1
+    )
     kept: dict[int, Message] = {}
     for position, message in enumerate(messages):
         parts: list[Part] = []
         for index, part in enumerate(message.parts):
-            if isinstance(part, ToolCall) and position != pairing.tail and (position, index) not in called:
+            # A call may stay open only where no later one was answered: its result would come out of order.
+            may_be_open = position == pairing.tail and index > last_answered
+            if isinstance(part, ToolCall) and not may_be_open and (position, index) not in called:
                 text = f"a call of {part.tool} without a result was taken out: {preview(part.args)}"
             elif isinstance(part, ToolResult) and (position, index) not in answered:
                 text = f"a result of {part.tool or '?'} without a call was taken out: {preview(part.output)}"

@@ -1,4 +1,4 @@
-"""The state codec case by case: what is stored, what is refused, and what a changed class does to stored values."""
+"""The state codec case by case: what is stored, what is refused, and what a changed class does to it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,17 @@ Point = namedtuple("Point", "x y")
 
 
 class Art:
+    """A class that holds enums."""
+
     class Phase(Enum):
+        """A plain enum inside a class."""
+
         QUERY = "q"
         ANSWER = "a"
 
     class Flags(IntFlag):
+        """Flags inside a class."""
+
         A = 1
         B = 2
 
@@ -95,6 +101,7 @@ class Sealed:
 
     @cached_property
     def double(self) -> int:
+        """Derived, so no content of its own."""
         return 2 * self.length
 
 
@@ -175,6 +182,7 @@ def stored(value: Any, declared: Any = Any) -> Any:
 
 
 def sealed(length: int) -> Sealed:
+    """An instance whose cached property was read already."""
     made = Sealed("x" * length)
     assert made.double == 2 * length
     return made
@@ -232,7 +240,7 @@ ROUND_TRIPS: list[tuple[Any, Any]] = [
     (Level.LOW, Literal["slow", 1, Level.LOW]),
     (UserId(7), UserId),
     (5, Annotated[int, ["unhashable"]]),
-    (5, Optional[int]),
+    (5, Optional[int]),  # noqa: UP045
     ({"a": [NOON, {"b": NOON}]}, Tree),
     (SeatHold("4A", NOON), SeatHold),
     ([PaidHold("4A", NOON, Decimal("9.5")), SeatHold("4B", NOON)], list[SeatHold | PaidHold]),
@@ -525,13 +533,13 @@ def test_two_classes_of_one_name_are_refused(cells: types.ModuleType) -> None:
         (Any, "Any"),
         (None, "None"),
         (list[SeatHold], "list[SeatHold]"),
-        (Optional[int], "int | None"),
+        (Optional[int], "int | None"),  # noqa: UP045
         (str | None | int, "int | str | None"),
         (dict, "dict[str, Any]"),
         (dict[int, tuple[str, ...]], "dict[int, tuple[str, ...]]"),
         (tuple[()], "tuple[()]"),
         (tuple, "tuple[Any, ...]"),
-        (Tree, "dict[str, Tree] | list[Tree] | datetime"),
+        (Tree, "datetime | dict[str, Tree] | list[Tree]"),
         (Art.Phase, "Art.Phase"),
         (Box[int], "Box[int]"),
         (Literal["b", "a"], "Literal['a', 'b']"),

@@ -247,7 +247,12 @@ class _PersistenceInterceptor(Interceptor):
             return
         state.parent = info.id
         ctx.log.emit(
-            CheckpointSaved, node.path, checkpoint=info.id, version=info.version, kind="node", left_out=info.left_out
+            CheckpointSaved,
+            node.path,
+            checkpoint=info.id,
+            version=info.version,
+            kind="node",
+            left_out=info.left_out,
         )
         for name, why in left_out.items():
             if name not in state.said:
@@ -395,7 +400,9 @@ class _SessionHold:
         lock = self._lock = _locks.setdefault(self._key, asyncio.Lock())
         if lock.locked():
             ctx.log.notice(
-                "waiting for session", f"another run of session {ctx.session_id!r} is going on here", level="info"
+                "waiting for session",
+                f"another run of session {ctx.session_id!r} is going on here",
+                level="info",
             )
         await lock.acquire()
         try:
@@ -447,5 +454,6 @@ class _SessionHold:
             self._renew_later()
         else:
             self._ctx.log.notice(
-                "lease lost", f"another run has taken over session {self._ctx.session_id!r}; this one saves no more"
+                "lease lost",
+                f"another run has taken over session {self._ctx.session_id!r}; this one saves no more",
             )

@@ -105,12 +105,16 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
     if ignored:
         ctx.log.notice("input ignored", f"the run goes on from {info.id}; the new input was not used")
     if missing:
-        ctx.log.notice("tool missing", f"the checkpoint offers tools that the agent has not: {', '.join(missing)}")
+        ctx.log.notice(
+            "tool missing", f"the checkpoint offers tools that the agent has not: {', '.join(missing)}"
+        )
     if differences:
         ctx.log.notice("strategy changed", f"since checkpoint {info.id}: " + "; ".join(differences))
 
 
-def _incompatible(ctx: Context, checkpoint: Checkpoint, differences: tuple[str, ...]) -> IncompatibleCheckpointError:
+def _incompatible(
+    ctx: Context, checkpoint: Checkpoint, differences: tuple[str, ...]
+) -> IncompatibleCheckpointError:
     listed = "; ".join(differences)
     return IncompatibleCheckpointError(
         f"Session {ctx.session_id!r} cannot go on from checkpoint {checkpoint.info.id} (version "

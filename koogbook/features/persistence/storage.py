@@ -23,7 +23,9 @@ CheckpointFilter = Callable[[CheckpointInfo], bool]
 class CheckpointStorage(Protocol):
     """Keeps checkpoints per session id (Koog's ``PersistenceStorageProvider``)."""
 
-    async def get_checkpoints(self, session_id: str, filter: CheckpointFilter | None = None) -> list[Checkpoint]:
+    async def get_checkpoints(
+        self, session_id: str, filter: CheckpointFilter | None = None
+    ) -> list[Checkpoint]:
         """All checkpoints of a session, lowest version first; empty when it is unknown."""
 
     async def save_checkpoint(self, session_id: str, checkpoint: Checkpoint) -> None:
@@ -76,7 +78,6 @@ class AppendsCheckpoints(Protocol):
             LostLeaseError: Another run holds the session's lease by now; nothing was saved.
             CheckpointConflictError: The session has this id already; nothing was saved.
         """
-
 
     def remember_restored(self, info: CheckpointInfo, prompt: Prompt) -> None:
         """Know that this prompt holds what that checkpoint stored, so that the next one writes only what is new."""
@@ -137,7 +138,9 @@ class LeasesSessions(Protocol):
 class NoPersistence:
     """Keeps nothing (Koog's no-op provider), the default of :class:`Persistence`."""
 
-    async def get_checkpoints(self, session_id: str, filter: CheckpointFilter | None = None) -> list[Checkpoint]:
+    async def get_checkpoints(
+        self, session_id: str, filter: CheckpointFilter | None = None
+    ) -> list[Checkpoint]:
         """Empty."""
         return []
 

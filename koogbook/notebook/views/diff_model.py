@@ -62,14 +62,14 @@ class LeftOutRow(Struct, frozen=True, kw_only=True):
 
 
 class SummaryRow(Struct, frozen=True, kw_only=True):
-    """The head of a summary, which its sentences follow."""
+    """The head of a summary, which its sentences follow; ``unnamed`` are sources that no sentence names."""
 
     position: int
     name: str
     sources: tuple[int, ...]
+    unnamed: tuple[int, ...]
     source_tokens: int
     tokens: int
-    model_text: str
 
 
 class SentenceRow(Struct, frozen=True, kw_only=True):

@@ -204,13 +204,14 @@ class _Builder:
             return [self._right(place)]
         entry = self.new[place]
         originals = self.fates
+        named = {source for sentence in entry.sentences for source in sentence.sources}
         head = SummaryRow(
             position=place,
             name=self.names[place],
             sources=entry.sources,
+            unnamed=tuple(source for source in entry.sources if source not in named),
             source_tokens=sum(originals[source].tokens for source in entry.sources if source in originals),
             tokens=entry.tokens,
-            model_text=preview(self.ledger.after[place]),
         )
         return [head, *self._sentences(entry)]
 

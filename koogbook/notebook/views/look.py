@@ -103,6 +103,13 @@ STYLES: dict[str, dict[str, str]] = {
         side="flex:1 1 340px;min-width:0;background:var(--kb-paper)",
         more="padding:7px 12px;font-size:12px;line-height:18px;border-top:1px solid var(--kb-line);"
         "overflow-x:auto",
+        ruled="border-top:1px solid var(--kb-line)",
+        keys="display:flex;flex-wrap:wrap;gap:4px 16px;align-items:center",
+        key="display:inline-block;box-sizing:border-box;width:26px;height:13px;border-radius:3px",
+        key_read="background:var(--kb-t-sum);border:1px solid var(--kb-sum)",
+        key_wait="height:9px;border:1px solid var(--kb-warn);"
+        "background:repeating-linear-gradient(135deg,var(--kb-paper) 0 4px,var(--kb-warn) 4px 5px)",
+        places="display:flex;flex-direction:column",
         panel_head="margin:0 0 4px;gap:8px",
         panel_title="font-size:14px;line-height:20px;font-weight:600",
         half="flex:1 1 380px;min-width:0;background:var(--kb-paper)",

@@ -1,0 +1,121 @@
+"""Histories whose calls and results do not belong together, mended."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koogbook.messages.message import Message, assistant, message, tool_result, user
+from koogbook.messages.pairing import pair_messages
+from koogbook.messages.parts import ToolCall, ToolResult
+from koogbook.transcripts.repair import repair_pairs
+from koogbook.transcripts.transcript import Transcript
+
+HELLO = user("Hello")
+CLOCK = ToolCall("clock", '{"zone": "UTC"}', "a")
+WEATHER = ToolCall("weather", "{}", "b")
+
+IDS = st.sampled_from(["a", "b", "c", None])
+CALLS = st.lists(st.builds(ToolCall, st.just("clock"), st.just("{}"), IDS), max_size=3)
+RESULTS = st.lists(st.builds(ToolResult, st.just("12:00"), st.just("clock"), IDS), min_size=1, max_size=2)
+MESSAGES = st.one_of(
+    st.builds(user, st.just("Hello")),
+    st.builds(lambda text, calls: assistant(text, calls=calls), st.sampled_from([(), "Let me see."]), CALLS),
+    st.builds(lambda results: message("tool", results), RESULTS),
+)
+HISTORIES = st.lists(MESSAGES, max_size=7)
+
+
+@given(HISTORIES)
+@settings(max_examples=300, deadline=None)
+def test_a_repaired_history_has_no_pairing_defect(history: list[Message]) -> None:
+    """A provider would take it."""
+    repaired, _ = repair_pairs(history)
+
+    assert pair_messages(repaired).defects == ()
+
+
+@given(HISTORIES)
+@settings(max_examples=200, deadline=None)
+def test_every_change_is_listed(history: list[Message]) -> None:
+    """Where nothing is listed nothing was changed, and each part that is gone has an entry."""
+    repaired, changes = repair_pairs(history)
+    missing = sum(len(one.calls + one.results) for one in history) - sum(
+        len(one.calls + one.results) for one in repaired
+    )
+
+    assert missing == sum("taken out" in change.text for change in changes)
+    assert (tuple(history) == repaired) >= (changes == ())
+
+
+@given(HISTORIES)
+@settings(max_examples=200, deadline=None)
+def test_what_was_said_in_words_stays(history: list[Message]) -> None:
+    """Repairing touches calls and results only."""
+    repaired, _ = repair_pairs(history)
+    spoken = [one.id for one in history if one.role == "user" or (one.role == "assistant" and one.text)]
+
+    assert [one.id for one in repaired if one.id in spoken] == spoken
+
+
+def test_a_good_history_stays_the_same() -> None:
+    """There is nothing to mend and nothing to report."""
+    history = (HELLO, assistant(calls=[CLOCK]), tool_result(CLOCK, "12:00"))
+
+    assert repair_pairs(history) == (history, ())
+
+
+def test_an_orphan_result_is_taken_out_with_a_preview() -> None:
+    """The defect says what is no longer in the history."""
+    repaired, changes = repair_pairs([HELLO, tool_result("lost", "12:00 in Bonn", tool="clock")])
+
+    assert repaired == (HELLO,)
+    assert (changes[0].kind, changes[0].position) == ("repaired", 1)
+    assert "clock without a call was taken out: 12:00 in Bonn" in changes[0].text
+
+
+def test_an_unanswered_call_in_the_middle_is_taken_out_of_its_message() -> None:
+    """What the model said beside it stays."""
+    asked = assistant("Let me see.", calls=[CLOCK])
+    repaired, changes = repair_pairs([asked, HELLO])
+
+    assert repaired == (asked.with_text("Let me see.").with_parts(asked.parts[:1]), HELLO)
+    assert '{"zone": "UTC"}' in changes[0].text
+
+
+def test_a_message_of_unanswered_calls_only_is_taken_out() -> None:
+    """An empty message would be refused as well."""
+    repaired, _ = repair_pairs([assistant(calls=[CLOCK]), HELLO])
+
+    assert repaired == (HELLO,)
+
+
+def test_open_calls_at_the_end_stay() -> None:
+    """Their results may still come."""
+    history = (tool_result("lost", "x"), HELLO, assistant(calls=[CLOCK]))
+    repaired, _ = repair_pairs(history)
+
+    assert repaired == history[1:]
+
+
+def test_results_are_put_in_the_order_of_their_calls() -> None:
+    """Tools that ran at the same time may have answered in another order."""
+    asked, clock, weather = (
+        assistant(calls=[CLOCK, WEATHER]),
+        tool_result(CLOCK, "12:00"),
+        tool_result(WEATHER, "sunny"),
+    )
+    repaired, changes = repair_pairs([asked, weather, clock])
+
+    assert repaired == (asked, clock, weather)
+    assert "order of their calls" in changes[0].text
+
+
+def test_a_repaired_transcript_leaves_the_loaded_one_alone() -> None:
+    """What was in the file can still be looked at."""
+    orphan = tool_result("lost", "12:00", tool="clock")
+    loaded = Transcript(messages=(HELLO, orphan), format="openai-chat")
+    repaired = loaded.repaired()
+
+    assert (loaded.messages, repaired.messages) == ((HELLO, orphan), (HELLO,))
+    assert [defect.kind for defect in repaired.defects] == ["repaired"]
