@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class Demo(Struct, frozen=True):
 def replay_strategy(
     turns: Sequence[Sequence[Message]], budget: int, compression: HistoryCompressionStrategy
 ) -> Strategy:
-    """The strategy of the demo: ``read_turn``, ``append_turn``, ``compress`` in a loop, then ``take_stock``, ``answer``.
+    """The strategy of the demo: a loop of ``read_turn``, ``append_turn``, ``compress``; then ``take_stock``, ``answer``.
 
     ``turns`` are the pieces of the conversation; ``budget`` is in tokens.
     """
@@ -212,7 +213,7 @@ def _place_to_fork(infos: Sequence[CheckpointInfo]) -> CheckpointInfo:
     """The checkpoint before the last compression, or the first one where there was none."""
     before = [
         earlier
-        for earlier, later in zip(infos, infos[1:], strict=False)
+        for earlier, later in pairwise(infos)
         if later.path == "replay/compress" and not earlier.is_tombstone
     ]
     return before[-1] if before else infos[0]

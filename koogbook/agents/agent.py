@@ -128,7 +128,8 @@ class Agent:
         """
         if key not in self._features:
             raise FeatureNotInstalledError(
-                f"{key} is not installed on agent {self.id!r}. Add it before the first run: agent.install(kb.{key}(...))."
+                f"{key} is not installed on agent {self.id!r}. Add it before the first run: "
+                f"agent.install(kb.{key}(...))."
             )
         return self._features[key]
 

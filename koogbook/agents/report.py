@@ -77,7 +77,8 @@ def _nodes(events: tuple[Event, ...], run: Run) -> str:
     done = [event for event in events if isinstance(event, NodeCompleted)]
     names = list(dict.fromkeys(event.path.rpartition("/")[2] for event in done))
     inner = [name for name in names if name not in ("start", "finish")]
-    return f"nodes     {run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{', ...' if len(inner) > 12 else ''}"
+    more = ", ..." if len(inner) > 12 else ""
+    return f"nodes     {run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{more}"
 
 
 def _sessions(events: tuple[Event, ...]) -> str:

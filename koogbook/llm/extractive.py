@@ -20,7 +20,11 @@ _WORD = re.compile(r"[a-z][a-z'-]{2,}|\d[\d.,:]*|[\u3400-\u9fff\u3040-\u30ff\uac
 _CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
 _FACT = re.compile(r"\d|[A-Z]{2,}")
 _COMMON = frozenset(
-    ["the", "and", "for", "are", "but", "not", "you", "all", "any", "can", "had", "her", "was", "one", "our", "out", "has", "have", "with", "this", "that", "from", "they", "will", "would", "there", "their", "what", "about", "which", "when", "your", "just", "like", "than", "then", "them", "these", "some", "into", "only", "over", "also", "been", "more", "very", "here", "could", "should", "please", "let", "its", "get", "got", "did", "does", "were", "who", "how", "why", "where"]
+    """
+    the and for are but not you all any can had her was one our out has have with this that from they will would
+    there their what about which when your just like than then them these some into only over also been more very
+    here could should please let its get got did does were who how why where
+    """.split()
 )
 _LONGEST_SENTENCE = 320  # characters; longer pieces are data, not sentences
 
@@ -45,10 +49,7 @@ class ExtractiveExecutor(LocalExecutor):
 
     async def answer(self, request: Request) -> Message:
         """See the class."""
-        if request.purpose == "conversation":
-            text = self._reply(request)
-        else:
-            text = self._summary(request)
+        text = self._reply(request) if request.purpose == "conversation" else self._summary(request)
         asked = request.tokens
         reply = assistant(text, metadata={"answered_by": "ExtractiveExecutor", "model": False})
         return assistant(

@@ -29,11 +29,13 @@ class MessageLog:
         self.token_sums: list[int] = [0]
 
     def positions(self) -> dict[str, int]:
+        """Where each id stands first."""
         if self.ids is None:
             self.ids = {message.id: position for position, message in enumerate(self.messages)}
         return self.ids
 
     def tokens_before(self, length: int) -> int:
+        """Estimated tokens of the first ``length`` messages."""
         sums = self.token_sums
         while len(sums) <= length:
             sums.append(sums[-1] + self.messages[len(sums) - 1].tokens)

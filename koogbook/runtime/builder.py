@@ -71,7 +71,7 @@ class Subgraph:
         """
 
         def add(made: NodeFunction) -> Node:
-            chosen: str = name or getattr(made, "__name__", "")
+            chosen = str(name or getattr(made, "__name__", ""))
             input_type, output_type = annotated_types(made, chosen)
             return self._put(
                 Node(

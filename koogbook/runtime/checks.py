@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from koogbook.errors import StrategyCheckError
-from koogbook.messages.state_codec import describe_type
+from koogbook.state.codec import describe_type
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeShape
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from koogbook.errors import StorageKeyError
-from koogbook.messages.state_codec import decode_state, describe_type, encode_state
+from koogbook.state.codec import decode_state, describe_type, encode_state
 
 T = TypeVar("T")
 _MISSING = object()

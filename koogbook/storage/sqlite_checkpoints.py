@@ -256,8 +256,8 @@ class SqliteCheckpoints:
         session, prompt = draft.session_id, draft.prompt
         if draft.lease and not sqlite_leases.is_held(db, key_of(session), draft.lease):
             raise LostLeaseError(
-                f"This run has lost session {session!r} to another one, which took its lease over. The checkpoint after "
-                f"{draft.path} was not saved, and what was saved before is unharmed. Stop this run."
+                f"This run has lost session {session!r} to another one, which took its lease over. The checkpoint "
+                f"after {draft.path} was not saved, and what was saved before is unharmed. Stop this run."
             )
         conversation = self._conversations.get(session)
         if conversation is None:
@@ -278,8 +278,8 @@ class SqliteCheckpoints:
         tokens = prompt.tokens
         try:
             row = db.execute(
-                "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, tokens, "
-                "iterations, setting, left_out, bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
+                "tokens, iterations, setting, left_out, bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     conversation,
                     version,

@@ -65,14 +65,16 @@ _state_decoder = msgspec.json.Decoder(State)
 
 
 def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER BY c.version") -> list[Row]:
+    """The rows of a session, or of all in the order of their making."""
     where, values = ("WHERE s.key = ?", (key_of(session_id),)) if session_id is not None else ("", ())
     if session_id is None:
         order = "ORDER BY c.created, c.rowid"
     return [
         Row(*values)
         for values in db.execute(
-            "SELECT c.rowid, s.name, c.version, c.id, c.parent, c.kind, c.created, c.path, c.segment, c.length, c.tokens, "
-            "c.iterations, c.left_out, c.bytes, c.setting FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
+            "SELECT c.rowid, s.name, c.version, c.id, c.parent, c.kind, c.created, c.path, c.segment, c.length, "
+            "c.tokens, c.iterations, c.left_out, c.bytes, c.setting "
+            "FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
             f"{where} {order}",
             values,
         )
@@ -89,6 +91,7 @@ def _settings_of(db: sqlite3.Connection, rows: Sequence[Row]) -> dict[int, Setti
 
 
 def read_infos(db: sqlite3.Connection, rows: Sequence[Row]) -> list[CheckpointInfo]:
+    """The light forms of these rows."""
     settings = _settings_of(db, rows)
     return [_info(row, settings[row.setting]) for row in rows]
 
@@ -117,6 +120,11 @@ def _info(row: Row, setting: Setting) -> CheckpointInfo:
 def read_checkpoints(
     db: sqlite3.Connection, rows: Sequence[Row], filter: CheckpointFilter | None
 ) -> list[Checkpoint]:
+    """The whole checkpoints of these rows, those that pass the filter.
+
+    Raises:
+        CorruptStoreError: Rows that belong to one are missing.
+    """
     settings = _settings_of(db, rows)
     found: list[Checkpoint] = []
     for row in rows:

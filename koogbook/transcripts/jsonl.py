@@ -9,7 +9,7 @@ from typing import Any
 from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message
 from koogbook.transcripts.files import parse, replaced_file
-from koogbook.transcripts.openai_export import json_bytes, to_openai
+from koogbook.transcripts.openai_chat import json_bytes, to_openai
 from koogbook.transcripts.shapes import Conversation, conversation, foreign_format, unknown_shape
 from koogbook.transcripts.transcript import Defect, Transcript, preview
 

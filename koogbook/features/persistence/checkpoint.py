@@ -54,7 +54,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """The state of a run after a node: everything that the next node needs, as plain values.
 
     ``input``, ``output`` and the entries of ``storage`` are kept encoded (see
-    :mod:`koogbook.messages.state_codec`) until somebody who knows the declared type asks for them.
+    :mod:`koogbook.state.codec`) until somebody who knows the declared type asks for them.
     """
 
     info: CheckpointInfo

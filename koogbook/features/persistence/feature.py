@@ -30,7 +30,7 @@ from koogbook.features.persistence.storage import (
     LeasesSessions,
     NoPersistence,
 )
-from koogbook.messages.state_codec import encode_state
+from koogbook.state.codec import encode_state
 from koogbook.pipeline import Interceptor, Stage
 from koogbook.runtime.compiled import CompiledNode
 from koogbook.runtime.context import Context

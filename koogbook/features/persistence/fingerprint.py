@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from koogbook.messages.state_codec import type_shape
+from koogbook.state.codec import type_shape
 from koogbook.runtime.compiled import CompiledStrategy
 from koogbook.runtime.storage import StorageKey
 

@@ -17,7 +17,7 @@ from koogbook.features.persistence.checkpoint import Checkpoint
 from koogbook.features.persistence.fingerprint import compare
 from koogbook.llm.context import Committed
 from koogbook.messages.prompt import Prompt
-from koogbook.messages.state_codec import decode_state, encode_state
+from koogbook.state.codec import decode_state, encode_state
 from koogbook.runtime.context import Context, ResumePoint
 from koogbook.tools.tool import ToolRegistry
 

@@ -1,4 +1,4 @@
-"""Where each row of a prompt diff stands: lines of known height, so that what joins both columns meets rows."""
+"""Where each row of a prompt diff stands: lines of known height, so that what joins columns meets rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures beside the rows of a prompt diff: brackets of calls, and lines from each original to what it became."""
+"""The pictures beside the rows of a prompt diff: brackets of calls, lines from originals to what they became."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Curve(Struct, frozen=True, order=True):
 
 
 def curves(state: DiffState, layout: Layout) -> list[Curve]:
-    """The lines from originals to the sentences that rest on them, and from moved messages to their new place."""
+    """Lines from originals to the sentences that rest on them, and from moved messages to their new place."""
     found: dict[Curve, None] = {}
     for band in state.bands:
         for row in band.right:

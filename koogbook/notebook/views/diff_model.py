@@ -145,7 +145,8 @@ class FullText(Struct, frozen=True):
 class DiffState(Struct, frozen=True, kw_only=True):
     """All that a prompt diff shows.
 
-    ``cut_messages`` is how many messages stand in rows that were left out of the middle, before band ``cut_at``.
+    ``cut_messages`` is how many messages stand in rows that were left out of the middle, before band
+    ``cut_at``.
     ``texts_left_out`` is how many messages are not in ``texts``.
     """
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from koogbook.notebook.views.diff_model import DiffState, FullText, Selection, Total
+from koogbook.notebook.views.diff_model import Check, DiffState, FullText, Selection, Total
 from koogbook.notebook.views.diff_state import diff_state, diff_state_of
 from koogbook.notebook.views.diff_table import inline, side_by_side
 from koogbook.notebook.views.diff_text import diff_text, sentence
 from koogbook.notebook.views.glyphs import glyph
-from koogbook.notebook.views.look import Column, frame, status_word, table
+from koogbook.notebook.views.look import STATES, Column, frame, pair, status_word, table
 from koogbook.notebook.views.markup import Element, h
 from koogbook.notebook.views.measure import count, percent, thousands
 
@@ -131,7 +131,7 @@ def _bar(totals: tuple[Total, ...], scale: int, *, after: bool) -> Element:
             for fate, tokens in pieces
             if tokens
         ),
-        style="height:12px;line-height:0;font-size:0;overflow:hidden;border-radius:3px;background:var(--kb-hover)",
+        style="height:12px;line-height:0;white-space:nowrap;font-size:0;overflow:hidden;border-radius:3px;background:var(--kb-hover)",
         aria_hidden="true",
     )
 
@@ -205,13 +205,16 @@ def _checks(state: DiffState) -> list[Element]:
         h("h4", "Checks", cls="kb-h4"),
         h(
             "ul",
-            *(
-                h("li", status_word(_CHECK_STATES[check.state], check.text), cls="kb-p")
-                for check in state.checks
-            ),
+            *(h("li", _check(check), cls="kb-p") for check in state.checks),
             cls="kb-list",
         ),
     ]
+
+
+def _check(check: Check) -> Element:
+    mark, tone = STATES[_CHECK_STATES[check.state]]
+    words = h("strong", check.text, cls="kb-strong") if check.state == "bad" else check.text
+    return pair(glyph(mark, check.state, tone=tone), words)
 
 
 # ------------------------------------------------------------------------------------------- full texts

@@ -284,20 +284,27 @@ def _bar_name(row: SessionRow, opened: float, held_from: float, end: float, y: f
         x = held_from + 6
     elif width <= waiting - 4:
         x, colour = opened + 8, "var(--kb-warn)"
-        ground = h(
-            "rect",
-            x=opened + 4,
-            y=y + (_BAR - _WAIT) / 2 + 1,
-            width=width + 8,
-            height=_WAIT - 2,
-            fill="var(--kb-paper)",
-        )
+        ground = _name_ground(opened, y, width)
     elif row.acquired is not None and (short := _shortened(name, held)):
         x, name = held_from + 6, short
+    elif row.acquired is None and (short := _shortened(name, waiting - 4)):
+        x, name, colour = opened + 8, short, "var(--kb-warn)"
+        ground = _name_ground(opened, y, text_width(short, 11))
     else:
         return None
     text = h("text", name, x=x, y=y + 14, font_size=11, fill=colour)
     return h("g", ground, text) if ground else text
+
+
+def _name_ground(opened: float, y: float, width: float) -> Element:
+    return h(
+        "rect",
+        x=opened + 4,
+        y=y + (_BAR - _WAIT) / 2 + 1,
+        width=width + 8,
+        height=_WAIT - 2,
+        fill="var(--kb-paper)",
+    )
 
 
 def _shortened(name: str, width: float) -> str:

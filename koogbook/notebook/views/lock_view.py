@@ -49,16 +49,16 @@ def lock_text(state: LockState) -> str:
     shown = {row.number for row in (rows[:_ENDS] + rows[-_ENDS:] if left_out else rows)}
     for lane in state.lanes:
         lines.append(f"  {plain(lane.context, 40)}   {count(len(lane.sessions), 'session')}")
-        hidden = 0
+        hidden = sum(row.number not in shown for row in lane.sessions)
         for row in lane.sessions:
             if row.number in shown:
+                strip = _strip(row, column)
+                lines.append(f"    {plain(row.who, 13):<13}  {row.mode:<5}  {strip}  {_outcome(row)}")
+            elif hidden:
                 lines.append(
-                    f"    {plain(row.who, 13):<13}  {row.mode:<5}  {_strip(row, column)}  {_outcome(row)}"
+                    f"    ... {thousands(hidden)} more sessions not drawn; all are in the counts below"
                 )
-            else:
-                hidden += 1
-        if hidden:
-            lines.append(f"    ... {thousands(hidden)} more sessions not drawn; all are in the counts below")
+                hidden = 0
     if state.queue:
         lines += ["", *_queue_lines(state.queue)]
     lines += ["", f"  {plain(state.counts)}."]
@@ -168,11 +168,16 @@ def lock_element(state: LockState) -> Element:
     return frame(
         icon="lock",
         title="Lock view",
-        name=", ".join(lane.context for lane in state.lanes[:3]),
+        name=_name(state),
         status=status,
         body=body,
         foot=state.counts,
     )
+
+
+def _name(state: LockState) -> str:
+    first, others = state.lanes[0].context, len(state.lanes) - 1
+    return f"{first} and {count(others, 'other context')}" if others else first
 
 
 def _legend(state: LockState) -> Element:
@@ -307,7 +312,7 @@ def _sessions(state: LockState) -> Element:
         ),
         h(
             "p",
-            f"{count(left_out, 'session')} left out here, those with trouble last; all are counted below.",
+            f"{count(left_out, 'session')} left out here, of those that went well; all are counted below.",
             cls="kb-p kb-quiet",
         )
         if left_out > 0

@@ -94,7 +94,7 @@ STYLES: dict[str, dict[str, str]] = {
         "border-left:1px solid var(--kb-line);overflow-wrap:anywhere",
         foot="display:flex;flex-wrap:wrap;align-items:center;gap:4px 14px;padding:7px 12px;font-size:11px;"
         "line-height:16px;color:var(--kb-ink2);background:var(--kb-sunk);border-top:1px solid var(--kb-line)",
-        band="padding:8px 12px;border-bottom:1px solid var(--kb-line2)",
+        band="margin:0;padding:8px 12px;border-bottom:1px solid var(--kb-line2)",
         todo="display:flex;align-items:flex-start;gap:8px;padding:8px 12px;font-size:12px;line-height:18px;"
         "background:var(--kb-t-warn);border-top:1px solid var(--kb-line);overflow-wrap:anywhere",
         # regions: the hairline between two parts is the ground that shows through the gap
@@ -133,7 +133,7 @@ STYLES: dict[str, dict[str, str]] = {
         p="margin:0 0 4px;font-size:12px;line-height:18px;overflow-wrap:anywhere",
         right="text-align:right",
         push="margin-left:auto",
-        pair="display:inline-flex;align-items:center;gap:6px",
+        pair="display:inline-flex;align-items:center;gap:6px;vertical-align:top",
         word="white-space:nowrap",
         glyph="display:inline-block;flex:none;vertical-align:-2px",
         hidden="position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);"

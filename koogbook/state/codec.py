@@ -15,13 +15,13 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from koogbook.errors import UndecodableValueError, UnencodableValueError
-from koogbook.messages.state_containers import MAX_DEPTH, AnyPlan
-from koogbook.messages.state_nodes import (
+from koogbook.state.containers import MAX_DEPTH, AnyPlan
+from koogbook.state.nodes import (
     Misfit,
     TooDeep,
 )
-from koogbook.messages.state_plans import Plan, name_of
-from koogbook.messages.state_types import Compiled, compile_type, shape_of
+from koogbook.state.plans import Plan, name_of
+from koogbook.state.types import Compiled, compile_type, shape_of
 
 # Few enough that classes of cells that were run again do not pile up.
 _KEPT_PLANS: Final = 256

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 from numpy.typing import NDArray
 
 from koogbook.errors import UndecodableValueError, UnencodableValueError
-from koogbook.messages.state_codec import decode_state, describe_type, encode_state
+from koogbook.state.codec import decode_state, describe_type, encode_state
 
 MONTHS = pd.date_range("2026-01-31", periods=3, freq="ME", tz=ZoneInfo("Asia/Shanghai"), name="month")
 dtypes = st.one_of(

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from enum import Enum, Flag
 from typing import Any
 
-from koogbook.messages.state_containers import close_object, fresh_depth, open_object
-from koogbook.messages.state_leaves import (
+from koogbook.state.containers import close_object, fresh_depth, open_object
+from koogbook.state.leaves import (
     read_int,
     write_int,
 )
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
     Node,
     expect,
     node_tag,
     payload,
 )
-from koogbook.messages.state_plans import Plan, misfit, type_name, unreadable
+from koogbook.state.plans import Plan, misfit, type_name, unreadable
 
 #: A part that has no default, and one that may stay unset.
 MISSING: Any = object()

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from msgspec.json import encode as to_json
 
-from koogbook.messages.state_leaves import (
+from koogbook.state.leaves import (
     is_storable_text,
     read_text,
     write_float,
     write_int,
     write_text,
 )
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
     Node,
     TooDeep,
@@ -32,7 +32,7 @@ from koogbook.messages.state_nodes import (
     node_tag,
     payload,
 )
-from koogbook.messages.state_plans import LeafPlan, Plan, misfit, name_of, type_name, unreadable
+from koogbook.state.plans import LeafPlan, Plan, misfit, name_of, type_name, unreadable
 
 #: Levels of containers and records inside one another. A limit of our own, well below the interpreter's, so
 #: that what could be saved can be read from any place in a program.

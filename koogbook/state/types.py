@@ -19,7 +19,7 @@ import msgspec
 from koogbook.messages.message import Message, Usage
 from koogbook.messages.model import LLModel, LLMParams, ToolChoice
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
-from koogbook.messages.state_annotations import (
+from koogbook.state.annotations import (
     bindings_of,
     forward_texts,
     is_alias,
@@ -30,12 +30,12 @@ from koogbook.messages.state_annotations import (
     substituted,
     text_of,
 )
-from koogbook.messages.state_containers import AnyPlan, MappingPlan, SequencePlan, TuplePlan
-from koogbook.messages.state_families import DATACLASS, EXTRA, FIELDS_SET, MODEL, NAMED_TUPLE, STRUCT
-from koogbook.messages.state_leaves import (
+from koogbook.state.containers import AnyPlan, MappingPlan, SequencePlan, TuplePlan
+from koogbook.state.families import DATACLASS, EXTRA, FIELDS_SET, MODEL, NAMED_TUPLE, STRUCT
+from koogbook.state.leaves import (
     LEAF_TYPES,
 )
-from koogbook.messages.state_plans import (
+from koogbook.state.plans import (
     DeferredPlan,
     LeafPlan,
     LiteralPlan,
@@ -44,7 +44,7 @@ from koogbook.messages.state_plans import (
     UnionPlan,
     name_of,
 )
-from koogbook.messages.state_records import EnumPlan, RecordKind, RecordPlan, TypedDictPlan, tag_of_class
+from koogbook.state.records import EnumPlan, RecordKind, RecordPlan, TypedDictPlan, tag_of_class
 
 #: koogbook's own structs may stand anywhere; their tags are their names.
 _OWN: Final[tuple[type[msgspec.Struct], ...]] = (

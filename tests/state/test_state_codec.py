@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from koogbook.errors import UndecodableValueError, UnencodableValueError
 from koogbook.messages.message import Message
-from koogbook.messages.state_codec import decode_state, encode_state
+from koogbook.state.codec import decode_state, encode_state
 
 quick = settings(max_examples=120, deadline=None)
 

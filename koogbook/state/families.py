@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
 )
-from koogbook.messages.state_records import MISSING, UNSET, RecordKind
+from koogbook.state.records import MISSING, UNSET, RecordKind
 
 #: Parts of a pydantic model besides its fields and private attributes. pydantic keeps the prefix for itself.
 FIELDS_SET: Final = "model_fields_set"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from koogbook.messages.state_arrays import read_array, write_array
-from koogbook.messages.state_leaves import (
+from koogbook.state.arrays import read_array, write_array
+from koogbook.state.leaves import (
     Leaf,
     leaf_of_tag,
     leaf_of_type,
@@ -21,7 +21,7 @@ from koogbook.messages.state_leaves import (
     write_text,
     write_zone,
 )
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
     Node,
     expect,

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID, SafeUUID
 from zoneinfo import ZoneInfo
 
-from koogbook.messages.state_nodes import Misfit, Node, expect, expect_list, payload
+from koogbook.state.nodes import Misfit, Node, expect, expect_list, payload
 
 _NOT_FINITE: Final = {"7ff8000000000000": "nan", "7ff0000000000000": "inf", "fff0000000000000": "-inf"}
 
@@ -302,11 +302,11 @@ def leaf_of_type(kind: type) -> Leaf | None:
     if leaf is None:
         package = kind.__module__.partition(".")[0]
         if package == "numpy" and "numpy" in sys.modules:
-            from koogbook.messages.state_arrays import array_leaf_of_type
+            from koogbook.state.arrays import array_leaf_of_type
 
             return array_leaf_of_type(kind)
         if package == "pandas" and "pandas" in sys.modules:
-            from koogbook.messages.state_frames import frame_leaf_of_type
+            from koogbook.state.frames import frame_leaf_of_type
 
             return frame_leaf_of_type(kind)
     return leaf
@@ -316,8 +316,8 @@ def leaf_of_tag(tag: str) -> Leaf | None:
     """The leaf with this tag; one of numpy's or pandas' may import these packages when it reads."""
     leaf = _BY_TAG.get(tag)
     if leaf is None:
-        from koogbook.messages.state_arrays import ARRAY_LEAVES
-        from koogbook.messages.state_frames import FRAME_LEAVES
+        from koogbook.state.arrays import ARRAY_LEAVES
+        from koogbook.state.frames import FRAME_LEAVES
 
         return ARRAY_LEAVES.get(tag) or FRAME_LEAVES.get(tag)
     return leaf

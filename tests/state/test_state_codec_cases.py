@@ -39,7 +39,7 @@ import typing_extensions
 from koogbook.errors import UndecodableValueError, UnencodableValueError
 from koogbook.messages.message import Message, assistant, user
 from koogbook.messages.parts import Text, ToolCall
-from koogbook.messages.state_codec import decode_state, describe_type, encode_state, type_shape
+from koogbook.state.codec import decode_state, describe_type, encode_state, type_shape
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 T = TypeVar("T")

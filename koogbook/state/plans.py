@@ -14,12 +14,12 @@ from enum import Enum
 from types import NoneType
 from typing import Any, Protocol
 
-from koogbook.messages.state_leaves import (
+from koogbook.state.leaves import (
     Leaf,
     leaf_of_tag,
     leaf_of_type,
 )
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
     Node,
     TooDeep,

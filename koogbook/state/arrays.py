@@ -11,7 +11,7 @@ import re
 from math import prod
 from typing import Any, Final
 
-from koogbook.messages.state_leaves import (
+from koogbook.state.leaves import (
     Leaf,
     decode_bytes,
     encode_bytes,
@@ -19,7 +19,7 @@ from koogbook.messages.state_leaves import (
     read_text,
     write_text,
 )
-from koogbook.messages.state_nodes import (
+from koogbook.state.nodes import (
     Misfit,
     Node,
     expect,

@@ -1,0 +1,1 @@
+"""Users' values to bytes and back, type-exact."""
