@@ -63,7 +63,7 @@ class Demo(Struct, frozen=True):
 def replay_strategy(
     turns: Sequence[Sequence[Message]], budget: int, compression: HistoryCompressionStrategy
 ) -> Strategy:
-    """The strategy of the demo: a loop of ``read_turn``, ``append_turn``, ``compress``; then ``take_stock``, ``answer``.
+    """The strategy of the demo: ``read_turn``, ``append_turn``, ``compress`` in a loop, then ``answer``.
 
     ``turns`` are the pieces of the conversation; ``budget`` is in tokens.
     """

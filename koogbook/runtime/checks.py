@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from koogbook.errors import StrategyCheckError
-from koogbook.state.codec import describe_type
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeShape
+from koogbook.state.codec import describe_type
 
 if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy, Subgraph

@@ -50,11 +50,10 @@ def checked_path(source: str | Path) -> Path:
         )
     path = Path(source).expanduser()
     try:
-        if path.is_dir():
-            raise TranscriptError(f"{path} is a folder. Name one of the files in it.")
+        is_folder = path.is_dir()
         size = path.stat().st_size
-        with path.open("rb"):
-            pass
+        if not is_folder:
+            path.open("rb").close()
     except FileNotFoundError:
         raise TranscriptError(f"There is no file {path}, seen from {Path.cwd()}. Check the path.") from None
     except PermissionError:
@@ -63,6 +62,8 @@ def checked_path(source: str | Path) -> Path:
         ) from None
     except (OSError, ValueError) as problem:
         raise TranscriptError(f"{str(source)[:200]!r} cannot be opened: {problem}. Check the path.") from None
+    if is_folder:
+        raise TranscriptError(f"{path} is a folder. Name one of the files in it.")
     if size == 0:
         raise TranscriptError(f"{path} is empty (0 bytes). Export the conversation again.")
     return path

@@ -8,8 +8,9 @@ from typing import Any
 
 from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message
+from koogbook.messages.prompt import Prompt
 from koogbook.transcripts.files import parse, replaced_file
-from koogbook.transcripts.openai_chat import json_bytes, to_openai
+from koogbook.transcripts.openai_export import json_bytes, to_openai
 from koogbook.transcripts.shapes import Conversation, conversation, foreign_format, unknown_shape
 from koogbook.transcripts.transcript import Defect, Transcript, preview
 
@@ -98,7 +99,7 @@ def read_jsonl(path: Path, encoding: str, max_bytes: int) -> Iterator[Conversati
         )
 
 
-def write_jsonl(conversations: Iterable[Sequence[Message] | Transcript | Any], path: str | Path) -> Path:
+def write_jsonl(conversations: Iterable[Sequence[Message] | Prompt | Transcript], path: str | Path) -> Path:
     """Write conversations, one OpenAI chat object per line, in one step, and return the path.
 
     Prompts, transcripts and lists of messages will do; they are taken one after the other, so a generator of

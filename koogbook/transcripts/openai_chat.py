@@ -1,155 +1,281 @@
-"""OpenAI chat JSON: how messages are spelled in it, and conversations written to files."""
+"""One conversation of OpenAI chat JSON, read into messages and defects."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from koogbook.messages.codec import encode_message
-from koogbook.messages.message import Message, message
+from koogbook.errors import MessageError
+from koogbook.messages.message import Message, Role, message
 from koogbook.messages.pairing import pair_messages
-from koogbook.messages.parts import Part, Reasoning, ToolCall, ToolResult
-from koogbook.messages.prompt import as_messages
-from koogbook.transcripts.files import replaced_file
-from koogbook.transcripts.openai_parts import merged, part_to_openai
-from koogbook.transcripts.transcript import Transcript
+from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.transcripts.openai_export import FIELDS_KEY, ROLE_KEY, SPELLING_KEY, parts_mark, plain_entry
+from koogbook.transcripts.openai_parts import part_from_openai
+from koogbook.transcripts.shapes import Conversation
+from koogbook.transcripts.transcript import Defect, DefectKind, preview
 
-#: Metadata that a message from an OpenAI file carries: fields that koogbook has no place for, how the known
-#: ones were spelled where there are several spellings, and the role where it is none of the four.
-FIELDS_KEY = "openai"
-SPELLING_KEY = "openai_spelling"
-ROLE_KEY = "original_role"
+#: The time of the first message where a file gives none; each later message is one second after it.
+UNKNOWN_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-CallIds = Mapping[tuple[int, int], str]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
+_MILLISECONDS_FROM: Final = 1e11
 
 
-def to_openai(messages: Sequence[Message] | Transcript | Any) -> list[dict[str, Any]]:
-    """Messages as OpenAI chat JSON values.
+def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
+    """Messages from the JSON values of one conversation.
 
-    A message that came from an OpenAI file and is unchanged comes out as it went in. Calls without an id get
-    one. The format has no place for times, ids of messages, usage, error flags and signatures of reasoning;
-    these are not in the result (:func:`koogbook.messages.codec.encode_message` keeps all).
+    Ids are the file's own where they are unique, else hashes of content and position. Times are the file's
+    own (``created``, ``timestamp``, ...; seconds, milliseconds or ISO text, without a zone UTC), else
+    :data:`UNKNOWN_TIME` and a second per message, so that loading twice gives the same. Fields without a
+    place in a message are kept in its metadata.
     """
-    history = as_messages(messages)
-    ids = _call_ids(history)
-    return [entry for position, one in enumerate(history) for entry in _entries(one, position, ids)]
+    reader = _Reader(conversation)
+    for number, raw in enumerate(conversation.entries):
+        reader.read(number, raw)
+    for broken in pair_messages(reader.messages).defects:
+        place = reader.places[broken.position]
+        reader.defects.append(Defect(broken.position, broken.kind, str(broken), place))
+    return tuple(reader.messages), tuple(sorted(reader.defects, key=lambda one: one.position))
 
 
-def write_openai(messages: Sequence[Message] | Transcript | Any, path: str | Path) -> Path:
-    """Write one conversation as an OpenAI chat file, in one step, and return its path.
+class _Reader:
+    """What is known half-way through a conversation."""
 
-    The file is a list of messages; for a transcript whose file said more of it, an object with that beside
-    ``messages``.
-    """
-    values: Any = to_openai(messages)
-    if isinstance(messages, Transcript) and messages.extra:
-        values = {**messages.extra, "messages": values}
-    with replaced_file(path) as file:
-        file.write(json_bytes(values, indent=2) + b"\n")
-    return Path(path)
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.place = conversation.where
+        self.messages: list[Message] = []
+        self.places: list[str] = []
+        self.defects: list[Defect] = []
+        self.tool_names: dict[str, str] = {}
+        self.given_ids = Counter(
+            entry["id"]
+            for entry in conversation.entries
+            if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        )
 
+    def report(self, kind: DefectKind, text: str, field: str = "") -> None:
+        self.defects.append(Defect(len(self.messages), kind, text, self.place + field))
 
-def json_bytes(value: Any, indent: int | None = None) -> bytes:
-    """JSON in UTF-8; lone surrogates, which UTF-8 cannot hold, make it all ASCII with escapes."""
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False).encode("ascii")
+    def read(self, number: int, raw: Any) -> None:
+        lines = self.conversation.lines
+        self.place = f"line {lines[number]}" if lines else f"{self.conversation.where}[{number}]"
+        if not isinstance(raw, dict):
+            self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
+            return
+        given = raw.get("role")
+        role = _ROLES.get(given) if isinstance(given, str) else None
+        if role is None:
+            self.report("unknown_role", f"role {given!r} is taken for a user message", ".role")
+            role = "user"
+        content, surplus = self._content(raw, role)
+        parts, calls_as_text = self._parts(raw, role, content)
+        one = Message(
+            role=role,
+            parts=parts,
+            id=self._id(number, raw),
+            time=self._time(number, raw),
+            name=raw["name"] if role != "tool" and isinstance(raw.get("name"), str) else None,
+        )
+        known = {"role", "content"}
+        known |= {"tool_call_id"} if role == "tool" else {"name"} if one.name is not None else set()
+        if role == "assistant":
+            known |= {"tool_calls", "function_call"}
+        if any(isinstance(part, Reasoning) for part in parts):
+            known |= {"reasoning_content"}
+        fields = {key: value for key, value in raw.items() if key not in known}
+        spelling = _spelling(
+            one, {key: raw[key] for key in raw if key in known} | calls_as_text, fields, surplus
+        )
+        metadata = {
+            **({FIELDS_KEY: fields} if fields else {}),
+            **({SPELLING_KEY: spelling} if spelling else {}),
+            **({ROLE_KEY: given} if given != role and isinstance(given, str) else {}),
+        }
+        self.messages.append(self._with_metadata(one, metadata))
+        self.places.append(self.place)
 
+    def _with_metadata(self, one: Message, metadata: dict[str, Any]) -> Message:
+        try:
+            return message(one.role, one.parts, id=one.id, time=one.time, name=one.name, metadata=metadata)
+        except MessageError as problem:
+            self.report("unkept_fields", f"further fields cannot be kept: {problem}")
+            return one
 
-def parts_mark(role: Any, parts: Sequence[Part]) -> str:
-    """A short hash of parts, by which an export sees that they are still the ones of the import."""
-    encoded = encode_message(message(role, parts, id="", time=_EPOCH))
-    return blake2b(encoded, digest_size=8).hexdigest()
+    def _content(self, raw: dict[str, Any], role: Role) -> tuple[list[Part], list[dict[str, Any]] | None]:
+        """The content parts, and their surplus fields where these are enough to spell the content again."""
+        value = raw.get("content")
+        called = role == "assistant" and (raw.get("tool_calls") or raw.get("function_call"))
+        refusal = raw.get("refusal")
+        if isinstance(value, str):
+            if not value and role != "tool" and not called:
+                self.report("empty_content", "the text is empty", ".content")
+            return [Text(value)], None
+        if value is None:
+            if isinstance(refusal, str) and refusal:
+                return [Text(refusal)], None
+            if not called:
+                missing = "null" if "content" in raw else "missing"
+                self.report("empty_content", f"the content is {missing}", ".content")
+            return [], None
+        if isinstance(value, list):
+            return self._content_parts(value)
+        self.report("bad_content", f"the content is {type(value).__name__}, kept as JSON text", ".content")
+        return [Text(json.dumps(value, ensure_ascii=False))], None
 
+    def _content_parts(self, values: list[Any]) -> tuple[list[Part], list[dict[str, Any]] | None]:
+        if not values:
+            self.report("empty_content", "the list of parts is empty", ".content")
+            return [], None
+        parts: list[Part] = []
+        surplus: list[dict[str, Any]] | None = []
+        for index, value in enumerate(values):
+            if (
+                isinstance(value, dict)
+                and value.get("type") == "refusal"
+                and isinstance(value.get("refusal"), str)
+            ):
+                parts.append(Text(value["refusal"]))
+                surplus = None
+                continue
+            part, more = part_from_openai(value)
+            parts.append(part)
+            if more is None:
+                kind = value.get("type") if isinstance(value, dict) else type(value).__name__
+                self.report("unknown_part", f"part of type {kind!r}, kept as it is", f".content[{index}]")
+            if surplus is not None:
+                surplus.append(more or {})
+        return parts, surplus
 
-def plain_entry(one: Message, position: int = 0, ids: CallIds | None = None) -> dict[str, Any]:
-    """A message with at most one result as the format spells it by default."""
-    ids = ids or {}
-    entry: dict[str, Any] = {"role": one.role}
-    content = [part for part in one.parts if not isinstance(part, Reasoning | ToolCall | ToolResult)]
-    if one.results:
-        entry["content"] = one.results[0].output
-        call_id = one.results[0].call_id or ids.get((position, one.parts.index(one.results[0])))
-        if call_id is not None:
-            entry["tool_call_id"] = call_id
-        if content:
-            entry["content"] = [{"type": "text", "text": entry["content"]}, *map(part_to_openai, content)]
-    elif not content:
-        entry["content"] = None if one.role == "assistant" else ""
-    elif len(content) == 1 and (only := part_to_openai(content[0])).get("type") == "text":
-        entry["content"] = only["text"]
-    else:
-        entry["content"] = [part_to_openai(part) for part in content]
-    if one.name is not None:
-        entry["name"] = one.name
-    reasoning = [part.text for part in one.parts if isinstance(part, Reasoning)]
-    if reasoning:
-        entry["reasoning_content"] = "\n".join(reasoning)
-    calls = [
-        _call_entry(part, part.id or ids.get((position, index)))
-        for index, part in enumerate(one.parts)
-        if isinstance(part, ToolCall)
-    ]
-    if calls:
-        entry["tool_calls"] = calls
-    return entry
-
-
-def _call_entry(call: ToolCall, call_id: str | None) -> dict[str, Any]:
-    function = {"name": call.tool, "arguments": call.args}
-    return {"type": "function", "function": function} | ({} if call_id is None else {"id": call_id})
-
-
-def _entries(one: Message, position: int, ids: CallIds) -> list[dict[str, Any]]:
-    if len(one.results) > 1:
-        results = [(index, part) for index, part in enumerate(one.parts) if isinstance(part, ToolResult)]
-        others = [part for part in one.parts if not isinstance(part, ToolResult)]
-        pieces = [
-            one.with_parts([part] if number else [part, *others]) for number, (_, part) in enumerate(results)
-        ]
-        found = [
-            {(position, 0): ids[position, index]} if (position, index) in ids else {} for index, _ in results
-        ]
-        return [plain_entry(piece, position, known) for piece, known in zip(pieces, found, strict=True)]
-    entry = plain_entry(one, position, ids)
-    if one.metadata_json == "{}":
-        return [entry]
-    metadata = one.metadata
-    spelling = metadata.get(SPELLING_KEY)
-    if isinstance(spelling, dict) and spelling.get("parts") == parts_mark(one.role, one.parts):
-        if "surplus" in spelling:
-            content = [part for part in one.parts if not isinstance(part, Reasoning | ToolCall | ToolResult)]
-            entry["content"] = [
-                merged(part_to_openai(part), surplus)
-                for part, surplus in zip(content, spelling["surplus"], strict=True)
+    def _parts(
+        self, raw: dict[str, Any], role: Role, content: list[Part]
+    ) -> tuple[tuple[Part, ...], dict[str, Any]]:
+        """All parts, and the call fields of ``raw`` with their arguments as text."""
+        if role == "tool":
+            call_id = raw.get("tool_call_id")
+            call_id = call_id if isinstance(call_id, str) else None
+            name = raw.get("name")
+            tool = name if isinstance(name, str) else self.tool_names.get(call_id or "", "")
+            texts = [part.text for part in content if isinstance(part, Text)]
+            others = [part for part in content if not isinstance(part, Text)]
+            return (ToolResult("\n".join(texts), tool, call_id), *others), {}
+        if role != "assistant":
+            return tuple(content), {}
+        thought = raw.get("reasoning_content")
+        reasoning = [Reasoning(thought)] if isinstance(thought, str) and thought else []
+        calls: list[Part] = []
+        as_text: dict[str, Any] = {}
+        listed = raw.get("tool_calls")
+        if isinstance(listed, list):
+            as_text["tool_calls"] = [
+                self._call(entry, f".tool_calls[{index}]", calls) for index, entry in enumerate(listed)
             ]
-        entry.update(spelling.get("fields", {}))
-        for key in spelling.get("absent", ()):
-            entry.pop(key, None)
-    elif metadata.get(ROLE_KEY) == "developer":
-        entry["role"] = "developer"
-    fields = metadata.get(FIELDS_KEY)
-    return [{**fields, **entry} if isinstance(fields, dict) else entry]
+        elif listed is not None:
+            self.report("bad_call", f"no list of calls: {preview(listed)}", ".tool_calls")
+        if raw.get("function_call") is not None and not listed:
+            wrapped = self._call({"function": raw["function_call"]}, ".function_call", calls)
+            as_text["function_call"] = wrapped["function"]
+        return (*reasoning, *content, *calls), as_text
+
+    def _call(self, entry: Any, field: str, calls: list[Part]) -> Any:
+        body_key = "custom" if isinstance(entry, dict) and "custom" in entry else "function"
+        body = entry.get(body_key) if isinstance(entry, dict) else None
+        name = body.get("name") if isinstance(body, dict) else None
+        if not isinstance(body, dict) or not isinstance(name, str):
+            self.report("bad_call", f"no call with a name, kept in the metadata: {preview(entry)}", field)
+            return entry
+        call_id = entry.get("id") if isinstance(entry.get("id"), str) else None
+        if body_key == "custom":
+            calls.append(ToolCall(name, str(body.get("input", "")), call_id))
+            return entry
+        args = self._arguments(name, body.get("arguments"), f"{field}.{body_key}.arguments")
+        calls.append(ToolCall(name, args, call_id))
+        if call_id is not None:
+            self.tool_names[call_id] = name
+        return {**entry, body_key: {**body, "arguments": args}}
+
+    def _arguments(self, tool: str, value: Any, field: str) -> str:
+        if not isinstance(value, str):
+            self.report(
+                "arguments_not_text", f"arguments of {tool} are {type(value).__name__}, not text", field
+            )
+            return "{}" if value is None else json.dumps(value, ensure_ascii=False)
+        try:
+            decoded = json.loads(value)
+        except (ValueError, RecursionError) as problem:
+            self.report(
+                "broken_arguments", f"arguments of {tool} are no JSON ({problem}): {preview(value)}", field
+            )
+            return value
+        if isinstance(decoded, str):
+            self.report("double_encoded_arguments", f"arguments of {tool} are JSON inside JSON text", field)
+        elif not isinstance(decoded, dict):
+            self.report("broken_arguments", f"arguments of {tool} are no object: {preview(value)}", field)
+        return value
+
+    def _id(self, number: int, raw: dict[str, Any]) -> str:
+        own = raw.get("id")
+        if isinstance(own, str) and own:
+            if self.given_ids[own] == 1:
+                return own
+            self.report(
+                "duplicate_id", f"id {own!r} is used {self.given_ids[own]} times; another one is made", ".id"
+            )
+        body = json.dumps([number, raw], sort_keys=True).encode("ascii")
+        return blake2b(body, digest_size=8).hexdigest()
+
+    def _time(self, number: int, raw: dict[str, Any]) -> datetime:
+        for field in _TIME_FIELDS:
+            value = raw.get(field)
+            if value is not None:
+                found = _as_time(value)
+                if found is not None:
+                    return found
+                self.report("bad_time", f"{preview(value)!r} is no time", f".{field}")
+        return UNKNOWN_TIME + timedelta(seconds=number)
 
 
-def _call_ids(messages: Sequence[Message]) -> dict[tuple[int, int], str]:
-    """Ids for calls that have none and for the results that belong to them, by message and part."""
-    ids = {
-        (position, index): f"call_{position}_{index}"
-        for position, one in enumerate(messages)
-        for index, part in enumerate(one.parts)
-        if isinstance(part, ToolCall) and not part.id
-    }
-    for pair in pair_messages(messages).pairs:
-        call = messages[pair.call_message].parts[pair.call_part]
-        if isinstance(call, ToolCall):
-            call_id = ids.get((pair.call_message, pair.call_part)) or call.id
-            if call_id:
-                ids[pair.result_message, pair.result_part] = call_id
-    return ids
+def _as_time(value: Any) -> datetime | None:
+    try:
+        if isinstance(value, str):
+            parsed = datetime.fromisoformat(value)
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+def _spelling(
+    one: Message, known: dict[str, Any], fields: dict[str, Any], surplus: list[dict[str, Any]] | None
+) -> dict[str, Any]:
+    """How ``known`` differs from the default spelling of the message; empty where it does not."""
+    plain = plain_entry(one)
+    differing = {key: value for key, value in known.items() if key not in plain or plain[key] != value}
+    absent = [key for key in plain if key not in known and key not in fields]
+    if known.get("role") == "function" and "tool_call_id" not in known:
+        absent.append("tool_call_id")  # this role has no ids, and an export must not make one
+    spelling: dict[str, Any] = {}
+    if surplus is not None and one.role != "tool" and "content" in differing:
+        spelling["surplus"] = surplus
+        del differing["content"]
+    if differing:
+        spelling["fields"] = differing
+    if absent:
+        spelling["absent"] = absent
+    if spelling:
+        spelling["parts"] = parts_mark(one.role, one.parts)
+    return spelling

@@ -86,9 +86,9 @@ def conversation(value: Any, where: str) -> Conversation | None:
 
 
 def is_message_list(value: list[Any]) -> bool:
-    """Whether most of a list has roles."""
+    """Whether at least half of a list has roles."""
     with_role = sum(isinstance(item, dict) and isinstance(item.get("role"), str) for item in value)
-    return with_role * 2 > len(value)
+    return 0 < len(value) <= with_role * 2
 
 
 def unknown_shape(value: Any) -> TranscriptError:

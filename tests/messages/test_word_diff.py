@@ -14,7 +14,7 @@ from koogbook.messages.word_diff import WordSpan, diff_words, provenance
 
 NOON = datetime(2026, 6, 2, 12, tzinfo=UTC)
 TEXTS = st.text("abc .,\n\t-你好吗\ud83c\u3000", max_size=60) | st.text(max_size=40)
-WORDS = st.lists(st.sampled_from("the train at noon is late , .".split()), max_size=80).map(" ".join)  # noqa: SIM905
+WORDS = st.lists(st.sampled_from("the train at noon is late , .".split()), max_size=80).map(" ".join)
 
 
 def said(text: str) -> Message:

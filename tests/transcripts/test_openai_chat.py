@@ -1,209 +1,288 @@
-"""A conversation that goes in and comes out is the same JSON."""
+"""One conversation in the OpenAI chat format: what becomes of its fields, and what is listed as odd."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from koogbook.messages.message import assistant, tool_result, user
-from koogbook.messages.parts import Attachment, Text, ToolCall, ToolResult
-from koogbook.messages.prompt import Prompt
-from koogbook.transcripts.jsonl import write_jsonl
-from koogbook.transcripts.load import load_transcript, load_transcripts
-from koogbook.transcripts.openai_chat import to_openai, write_openai
-from koogbook.transcripts.openai_reader import read_conversation
+from koogbook.messages.message import Message
+from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
+from koogbook.transcripts.openai_chat import UNKNOWN_TIME, read_conversation
 from koogbook.transcripts.shapes import Conversation
-
-TEXTS = st.text(st.characters(codec=None), min_size=1, max_size=30)
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1000, 1000) | TEXTS,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
-    max_leaves=4,
-)
-EXTRAS = st.dictionaries(
-    st.sampled_from(["annotations", "audio", "weight", "refusal"]), JSON_VALUES, max_size=2
-)
-TEXT_PARTS = st.builds(
-    lambda text, extra: {"type": "text", "text": text, **extra},
-    TEXTS,
-    st.just({}) | st.just({"cache_control": {"type": "ephemeral"}}),
-)
-IMAGE_PARTS = st.builds(
-    lambda url, detail: {"type": "image_url", "image_url": {"url": url, **detail}},
-    st.sampled_from(
-        ["https://example.org/a.png", "data:image/png;base64,iVBORw==", "data:image/png;base64,iVBORx=="]
-    ),
-    st.just({}) | st.just({"detail": "high"}),
-)
-OTHER_PARTS = st.sampled_from(
-    [
-        {"type": "refusal", "refusal": "I cannot."},
-        {"type": "file", "file": {"file_id": "file-7"}},
-        {"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,aGk="}},
-        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-        {"type": "hologram", "beam": [1, 2]},
-    ]
-)
-CONTENTS = TEXTS | st.lists(TEXT_PARTS | IMAGE_PARTS | OTHER_PARTS, min_size=1, max_size=3)
-NAMES = st.just({}) | st.builds(lambda name: {"name": name}, st.sampled_from(["guide", "guest"]))
+from koogbook.transcripts.transcript import Defect
 
 
-def plain_turn(role: str) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """One message of a role, with or without a name and further fields."""
-    return st.builds(
-        lambda content, name, extra: [{"role": role, "content": content, **name, **extra}],
-        CONTENTS,
-        NAMES,
-        EXTRAS,
-    )
+def read(*entries: Any) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
+    """The messages and defects of a conversation with these entries."""
+    return read_conversation(Conversation(entries, "$"))
 
 
-@st.composite
-def tool_turns(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """A message with calls, and their results."""
-    count = draw(st.integers(1, 3))
-    calls = [
-        {
-            "id": f"call_{number}",
-            "type": "function",
-            "function": {
-                "name": draw(st.sampled_from(["weather", "clock"])),
-                "arguments": json.dumps(draw(st.dictionaries(TEXTS, JSON_VALUES, max_size=2))),
-            },
-            **draw(st.just({}) | st.just({"index": number})),
-        }
-        for number in range(count)
-    ]
-    content = draw(
-        st.just({}) | st.just({"content": None}) | st.just({"content": ""}) | TEXTS.map(_as_content)
-    )
-    results = [
-        {
-            "role": "tool",
-            "tool_call_id": f"call_{number}",
-            "content": draw(TEXTS | st.just("") | st.lists(TEXT_PARTS, min_size=1, max_size=3)),
-            **draw(st.just({}) | st.just({"name": calls[number]["function"]["name"]})),
-        }
-        for number in range(count)
-    ]
-    return [{"role": "assistant", **content, "tool_calls": calls}, *results]
-
-
-def _as_content(text: str) -> dict[str, Any]:
-    return {"content": text}
-
-
-OLD_STYLE = st.just(
-    [
-        {"role": "assistant", "content": None, "function_call": {"name": "clock", "arguments": "{}"}},
-        {"role": "function", "name": "clock", "content": "12:00"},
-    ]
-)
-CHATS = st.lists(
-    st.one_of(*map(plain_turn, ("system", "developer", "user", "assistant")), tool_turns(), OLD_STYLE),
-    min_size=1,
-    max_size=5,
-).map(lambda turns: [entry for turn in turns for entry in turn])
-
-
-@given(CHATS)
-@settings(max_examples=150, deadline=None)
-def test_a_chat_comes_out_as_it_went_in(chat: list[dict[str, Any]]) -> None:
-    """Every field, spelling and part of a well-formed chat survives."""
-    messages, _ = read_conversation(Conversation(chat, "$"))
-
-    assert to_openai(messages) == chat
-
-
-@given(CHATS)
-@settings(max_examples=60, deadline=None)
-def test_a_chat_survives_two_trips(chat: list[dict[str, Any]]) -> None:
-    """What is exported and read again gives the same messages, ids and times included."""
-    messages, _ = read_conversation(Conversation(chat, "$"))
-    again, _ = read_conversation(Conversation(to_openai(messages), "$"))
-
-    assert again == messages
-
-
-@pytest.mark.parametrize("text", ["plain", "雨 and 🌧", "cut \ud83d"])
-def test_a_written_file_loads_again(tmp_path: Path, text: str) -> None:
-    """Any text comes back from a file, lone surrogates included."""
-    path = write_openai([user(text)], tmp_path / "one.json")
-
-    assert load_transcript(path).messages[0].text == text
-
-
-def test_what_a_file_says_besides_the_messages_is_written_back(tmp_path: Path) -> None:
-    """Model and tool descriptions stand beside the messages in training files."""
-    source = tmp_path / "in.json"
-    whole = {"messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "clock"}], "model": "m"}
-    source.write_text(json.dumps(whole), encoding="utf-8")
-
-    written = write_openai(load_transcript(source), tmp_path / "out.json")
-
-    assert json.loads(written.read_text(encoding="utf-8")) == whole
-
-
-def test_jsonl_takes_prompts_transcripts_and_lists(tmp_path: Path) -> None:
-    """Whatever holds messages can be written, one conversation per line."""
-    first = load_transcript(write_openai([user("one")], tmp_path / "one.json"))
-    path = write_jsonl((first, Prompt([user("two")]), [user("three")]), tmp_path / "all.jsonl")
-
-    assert [one.messages[0].text for one in load_transcripts(path)] == ["one", "two", "three"]
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """A conversation that cannot be produced does not cost the one that is there."""
-    path = write_jsonl([[user("old")]], tmp_path / "all.jsonl")
-    with pytest.raises(ZeroDivisionError):
-        write_jsonl(([user("new")] if number else [user(str(1 // number))] for number in (1, 0)), path)
-
-    assert [one.messages[0].text for one in load_transcripts(path)] == ["old"]
-    assert [entry.name for entry in tmp_path.iterdir()] == ["all.jsonl"]
-
-
-def test_a_changed_message_is_written_as_it_is_now() -> None:
-    """How a text was spelled in the file must not bring the old text back."""
-    chat = [{"role": "user", "content": [{"type": "text", "text": "old"}], "weight": 1}]
-    messages, _ = read_conversation(Conversation(chat, "$"))
-
-    assert to_openai([messages[0].with_text("new")]) == [{"role": "user", "content": "new", "weight": 1}]
-
-
-def test_calls_without_ids_get_ids_that_their_results_share() -> None:
-    """The format joins both by id."""
-    exported = to_openai([assistant(calls=[ToolCall("clock")]), tool_result(None, "12:00", tool="clock")])
-
-    assert exported[0]["tool_calls"][0]["id"] == exported[1]["tool_call_id"]
-
-
-def test_results_in_one_message_become_one_entry_each() -> None:
-    """The format has one result per entry, koogbook may have more."""
-    calls = assistant(calls=[ToolCall("clock", "{}", "a"), ToolCall("weather", "{}", "b")])
-    both = tool_result("a", "12:00").with_parts([ToolResult("12:00", "", "a"), ToolResult("sunny", "", "b")])
-
-    assert [entry.get("tool_call_id") for entry in to_openai([calls, both])] == [None, "a", "b"]
-
-
-def test_object_arguments_come_out_as_the_text_the_format_asks_for() -> None:
-    """An oddity that was listed on the way in is not handed on to a provider."""
-    function = {"name": "clock", "arguments": {"zone": "UTC"}}
-    chat = [{"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": function}]}]
-    messages, _ = read_conversation(Conversation(chat, "$"))
-
-    assert to_openai(messages)[0]["tool_calls"][0]["function"]["arguments"] == '{"zone": "UTC"}'
-
-
-def test_a_picture_is_written_as_a_data_uri() -> None:
-    """Bytes travel inside the JSON."""
-    exported = to_openai([user([Text("Look"), Attachment("image", "image/png", data=b"\x89PNG")])])
-
-    assert exported[0]["content"][1] == {
-        "type": "image_url",
-        "image_url": {"url": "data:image/png;base64,iVBORw=="},
+def call(arguments: Any = "{}", name: str = "weather", call_id: str | None = "call_1") -> dict[str, Any]:
+    """An assistant entry with one call."""
+    function = {"name": name, "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"type": "function", "function": function} | ({"id": call_id} if call_id else {})],
     }
+
+
+ANSWER = {"role": "tool", "tool_call_id": "call_1", "content": "sunny"}
+
+
+def kinds(defects: tuple[Defect, ...]) -> list[str]:
+    """The kinds of defects, in order."""
+    return [defect.kind for defect in defects]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "role"),
+    [("system", "system"), ("developer", "system"), ("user", "user"), ("assistant", "assistant")],
+)
+def test_a_role_becomes_one_of_the_four(spelled: str, role: str) -> None:
+    """The newer name of the system role is a spelling, no defect."""
+    messages, defects = read({"role": spelled, "content": "Hello"})
+
+    assert (messages[0].role, defects) == (role, ())
+
+
+def test_the_developer_role_is_remembered() -> None:
+    """What the file said is not lost when the role is one of ours."""
+    messages, _ = read({"role": "developer", "content": "Be brief."})
+
+    assert messages[0].metadata["original_role"] == "developer"
+
+
+def test_an_unknown_role_is_listed_and_taken_for_a_user() -> None:
+    """The text is kept, and the reader is told."""
+    messages, defects = read({"role": "critic", "content": "Too long."}, {"role": "user", "content": "Why?"})
+
+    assert (messages[0].role, messages[0].text, kinds(defects)) == ("user", "Too long.", ["unknown_role"])
+
+
+def test_an_entry_that_is_no_object_is_listed_with_its_content() -> None:
+    """It cannot become a message, and it does not vanish without a word."""
+    messages, defects = read({"role": "user", "content": "Hello"}, "stray text")
+
+    assert (len(messages), kinds(defects)) == (1, ["bad_message"])
+    assert "stray text" in defects[0].text
+
+
+def test_content_null_beside_calls_is_no_defect() -> None:
+    """It is how the format says that a model only called a tool."""
+    messages, defects = read(call(), ANSWER)
+
+    assert (messages[0].parts, defects) == ((ToolCall("weather", "{}", "call_1"),), ())
+
+
+@pytest.mark.parametrize("entry", [{"content": ""}, {"content": None}, {}, {"content": []}])
+def test_empty_content_without_calls_is_listed(entry: dict[str, Any]) -> None:
+    """An empty, null, missing or partless content says nothing."""
+    _, defects = read({"role": "user", **entry})
+
+    assert kinds(defects) == ["empty_content"]
+
+
+def test_a_result_gets_the_name_of_its_call() -> None:
+    """The format names the tool beside the call only."""
+    messages, _ = read(call(), ANSWER)
+
+    assert messages[1].results == (ToolResult("sunny", "weather", "call_1"),)
+
+
+def test_a_call_id_that_is_used_again_belongs_to_the_nearest_call() -> None:
+    """Some exporters number calls anew in each turn."""
+    _, defects = read(call(), ANSWER, call(name="clock"), {**ANSWER, "content": "12:00"})
+
+    assert defects == ()
+
+
+def test_old_style_function_calls_are_calls_without_ids() -> None:
+    """``function_call`` and the role ``function`` came before tools."""
+    messages, defects = read(
+        {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": "{}"}},
+        {"role": "function", "name": "weather", "content": "sunny"},
+    )
+
+    assert messages[0].calls == (ToolCall("weather", "{}", None),)
+    assert (messages[1].results, defects) == ((ToolResult("sunny", "weather", None),), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept", "kind"),
+    [
+        ({"city": "Bonn"}, '{"city": "Bonn"}', "arguments_not_text"),
+        ('{"city": ', '{"city": ', "broken_arguments"),
+        ("[1, 2]", "[1, 2]", "broken_arguments"),
+        ('"{\\"city\\": \\"Bonn\\"}"', '"{\\"city\\": \\"Bonn\\"}"', "double_encoded_arguments"),
+    ],
+)
+def test_odd_arguments_are_kept_as_text_and_listed(arguments: Any, kept: str, kind: str) -> None:
+    """Models write broken JSON; a reader has to see exactly what was written."""
+    messages, defects = read(call(arguments), ANSWER)
+
+    assert (messages[0].calls[0].args, kinds(defects)) == (kept, [kind])
+
+
+def test_a_defect_names_its_place_like_a_path() -> None:
+    """The place can be looked up in the file."""
+    _, defects = read({"role": "user", "content": "Hello"}, call("{"), ANSWER)
+
+    assert (defects[0].position, defects[0].where) == (1, "$[1].tool_calls[0].function.arguments")
+
+
+def test_a_call_without_a_name_is_listed() -> None:
+    """Nobody could run it."""
+    entry = {"role": "assistant", "content": "Let me see.", "tool_calls": [{"id": "x", "function": {}}]}
+    messages, defects = read(entry)
+
+    assert (messages[0].calls, kinds(defects)) == ((), ["bad_call"])
+
+
+PARTS = [
+    ({"type": "text", "text": "Look:"}, Text("Look:")),
+    (
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        Attachment("image", url="https://example.org/a.png"),
+    ),
+    (
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+        Attachment("image", "image/png", data=b"\x89PNG"),
+    ),
+    (
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "mp3"}},
+        Attachment("audio", "audio/mpeg", data=b"RIFF"),
+    ),
+    ({"type": "file", "file": {"file_id": "file-7"}}, Attachment("file", file_id="file-7")),
+    (
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
+        Attachment("file", "application/pdf", data=b"%PDF", name="a.pdf"),
+    ),
+    ({"type": "refusal", "refusal": "I cannot."}, Text("I cannot.")),
+]
+
+
+@pytest.mark.parametrize(("raw", "part"), PARTS, ids=[str(raw["type"]) for raw, _ in PARTS])
+def test_a_content_part_becomes_a_part(raw: dict[str, Any], part: Any) -> None:
+    """Text, pictures, sound, files and refusals have places of their own."""
+    messages, defects = read({"role": "user", "content": [raw]})
+
+    assert (messages[0].parts, defects) == ((part,), ())
+
+
+def test_an_unknown_part_is_kept_raw_and_listed() -> None:
+    """A newer format may bring parts that are not known yet."""
+    messages, defects = read({"role": "user", "content": [{"type": "hologram", "beam": 7}]})
+
+    assert messages[0].parts == (Foreign("hologram", '{"type": "hologram", "beam": 7}'),)
+    assert (kinds(defects), defects[0].where) == (["unknown_part"], "$[0].content[0]")
+
+
+def test_a_number_as_content_is_kept_as_text_and_listed() -> None:
+    """The format has no numbers as content, files in the wild do."""
+    messages, defects = read({"role": "user", "content": 42})
+
+    assert (messages[0].text, kinds(defects)) == ("42", ["bad_content"])
+
+
+def test_unknown_fields_go_into_the_metadata() -> None:
+    """Nothing that the file says of a message is dropped."""
+    messages, _ = read({"role": "assistant", "content": "Hi", "annotations": [1], "audio": None})
+
+    assert messages[0].metadata["openai"] == {"annotations": [1], "audio": None}
+
+
+def test_a_thought_before_the_answer_is_reasoning() -> None:
+    """Several servers put it beside the content."""
+    messages, _ = read({"role": "assistant", "content": "12", "reasoning_content": "3 times 4"})
+
+    assert messages[0].parts == (Reasoning("3 times 4"), Text("12"))
+
+
+def test_a_message_keeps_its_own_unique_id() -> None:
+    """Ids in a file are the best names for its messages."""
+    messages, _ = read({"role": "user", "content": "Hello", "id": "m-1"})
+
+    assert messages[0].id == "m-1"
+
+
+def test_an_id_that_comes_twice_is_replaced_and_listed() -> None:
+    """A prompt refuses two messages of one id."""
+    twice = {"role": "user", "content": "Hello", "id": "m-1"}
+    messages, defects = read(twice, twice)
+
+    assert len({"m-1", *(one.id for one in messages)}) == 3
+    assert kinds(defects) == ["duplicate_id", "duplicate_id"]
+
+
+def test_reading_twice_gives_equal_messages() -> None:
+    """Ids and times come from the content and the position, not from a clock."""
+    entries = [{"role": "user", "content": "Hello"}, {"role": "user", "content": "Hello"}, call(), ANSWER]
+
+    assert read(*entries) == read(*entries)
+
+
+def test_equal_entries_get_different_ids() -> None:
+    """Saying the same thing twice makes two messages."""
+    messages, _ = read({"role": "user", "content": "Hello"}, {"role": "user", "content": "Hello"})
+
+    assert messages[0].id != messages[1].id
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"created": 1_700_000_000},
+        {"timestamp": 1_700_000_000_000},
+        {"created_at": "2023-11-14T22:13:20Z"},
+        {"time": "2023-11-15T06:13:20+08:00"},
+        {"create_time": "2023-11-14T22:13:20"},
+    ],
+    ids=["seconds", "milliseconds", "utc", "zone", "no zone"],
+)
+def test_a_time_in_the_file_is_the_time_of_the_message(given: dict[str, Any]) -> None:
+    """Seconds, milliseconds and ISO text mean the same moment."""
+    messages, _ = read({"role": "user", "content": "Hello", **given})
+
+    assert messages[0].time == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+
+
+def test_an_unknown_time_is_not_now() -> None:
+    """Without a time the first message is at the epoch, the next a second later."""
+    messages, _ = read({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"})
+
+    assert [(one.time - UNKNOWN_TIME).total_seconds() for one in messages] == [0, 1]
+
+
+def test_a_time_that_is_none_is_listed() -> None:
+    """The message is loaded all the same."""
+    messages, defects = read({"role": "user", "content": "Hello", "created": "yesterday"})
+
+    assert (messages[0].time, kinds(defects)) == (UNKNOWN_TIME, ["bad_time"])
+
+
+def test_orphan_results_and_unanswered_calls_are_loaded_and_listed() -> None:
+    """The history is shown as it was; mending it is a step of its own."""
+    messages, defects = read(
+        {"role": "tool", "tool_call_id": "call_0", "content": "lost"},
+        call(),
+        {"role": "user", "content": "And?"},
+    )
+
+    assert (len(messages), kinds(defects)) == (3, ["orphan_result", "unanswered_call"])
+
+
+def test_open_calls_at_the_end_are_no_defect() -> None:
+    """A conversation may have been saved while a tool was running."""
+    _, defects = read({"role": "user", "content": "Weather?"}, call())
+
+    assert defects == ()
+
+
+def test_a_lone_surrogate_survives() -> None:
+    """Half of an emoji, cut by some exporter, is text that Python can hold."""
+    messages, defects = read({"role": "user", "content": "cut \ud83d"})
+
+    assert (messages[0].text, defects) == ("cut \ud83d", ())

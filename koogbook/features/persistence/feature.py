@@ -30,10 +30,10 @@ from koogbook.features.persistence.storage import (
     LeasesSessions,
     NoPersistence,
 )
-from koogbook.state.codec import encode_state
 from koogbook.pipeline import Interceptor, Stage
 from koogbook.runtime.compiled import CompiledNode
 from koogbook.runtime.context import Context
+from koogbook.state.codec import encode_state
 
 _LEASE_SECONDS = 30.0
 _BUSY_POLL_SECONDS = 0.2

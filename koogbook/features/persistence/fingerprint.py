@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from koogbook.state.codec import type_shape
 from koogbook.runtime.compiled import CompiledStrategy
 from koogbook.runtime.storage import StorageKey
+from koogbook.state.codec import type_shape
 
 Level = Literal["same", "changed", "incompatible"]
 

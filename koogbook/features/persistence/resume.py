@@ -17,8 +17,8 @@ from koogbook.features.persistence.checkpoint import Checkpoint
 from koogbook.features.persistence.fingerprint import compare
 from koogbook.llm.context import Committed
 from koogbook.messages.prompt import Prompt
-from koogbook.state.codec import decode_state, encode_state
 from koogbook.runtime.context import Context, ResumePoint
+from koogbook.state.codec import decode_state, encode_state
 from koogbook.tools.tool import ToolRegistry
 
 ResumePolicy = Literal["same_input", "auto", "never", "require"] | Callable[[Checkpoint, Any], bool]

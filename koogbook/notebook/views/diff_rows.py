@@ -29,9 +29,9 @@ from koogbook.notebook.views.message_preview import preview, role_mark
 #: Up to so many messages nothing is folded.
 ALL_OPEN = 8
 #: Over so many messages, runs of any one fate are folded, not only unchanged ones.
-FOLD_ALL_FATES = 100
+FOLD_ALL_FATES = 60
 #: At most so many rows on the longer side; the middle of a longer diff is left out.
-MOST_ROWS = 100
+MOST_ROWS = 48
 _TALLEST_PIECE = 20
 _SHORTEST_FOLD = 3
 _OPEN_AT_THE_END = 2

@@ -28,7 +28,7 @@ from koogbook.notebook.views.message_preview import full_text, role_mark
 
 #: A message in full is cut here, and all of them together here, so that a saved cell stays small.
 LONGEST_TEXT = 4_000
-ALL_TEXTS = 60_000
+ALL_TEXTS = 24_000
 
 _FATES: tuple[Fate, ...] = ("kept", "edited", "memory", "summarised", "dropped")
 

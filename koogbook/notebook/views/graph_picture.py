@@ -8,7 +8,8 @@ from typing import Any
 
 from koogbook.notebook.views.glyphs import glyph_at
 from koogbook.notebook.views.graph_layout import Box, Layout, Link, Rect, Route, layout
-from koogbook.notebook.views.graph_state import EdgeRow, GraphState, NodeRow, NodeStatus
+from koogbook.notebook.views.graph_record import NodeStatus
+from koogbook.notebook.views.graph_state import EdgeRow, GraphState, NodeRow
 from koogbook.notebook.views.look import STATES, picture
 from koogbook.notebook.views.markup import Element, h, number, one_line
 from koogbook.notebook.views.measure import count, cut_middle, duration, fit, text_width, thousands

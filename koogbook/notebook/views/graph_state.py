@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from koogbook.events import (
-    CompressionCompleted,
-    CompressionFailed,
     EdgeTaken,
     Event,
-    LLMCallCompleted,
-    NodeCompleted,
-    NodeFailed,
     NodeStarting,
     RunCompleted,
     RunFailed,
@@ -23,10 +18,10 @@ from koogbook.events import (
     StrategyStarting,
 )
 from koogbook.messages.message import Message
-from koogbook.notebook.views.measure import count, cut_end, duration, percent, thousands
+from koogbook.notebook.views.graph_record import NodeRecord, NodeStatus
+from koogbook.notebook.views.measure import count, cut_end, duration, thousands
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeKind, NodeShape
 
-NodeStatus = Literal["visited", "running", "failed", "not reached"]
 _PREVIEW = 600
 
 
@@ -107,35 +102,6 @@ class GraphState(Struct, frozen=True, kw_only=True):
     earlier_runs: int
 
 
-class _Record:
-    """What the events say about one node."""
-
-    __slots__ = (
-        "done",
-        "error",
-        "fact",
-        "failed",
-        "left_by",
-        "output",
-        "seconds",
-        "tokens",
-        "visit",
-        "visits",
-    )
-
-    def __init__(self) -> None:
-        self.visits: dict[int, NodeStatus] = {}
-        self.seconds: dict[int, float] = {}
-        self.tokens: dict[int, tuple[int, int]] = {}
-        self.left_by: dict[int, str] = {}
-        self.visit = 0
-        self.done = 0
-        self.failed = 0
-        self.output: Any = None
-        self.error = ""
-        self.fact = ""
-
-
 def graph_state(
     shape: GraphShape, events: Sequence[Event] = (), *, selected: str | None = None
 ) -> GraphState:
@@ -146,7 +112,7 @@ def graph_state(
     """
     runs = _runs(shape.name, events)
     run = runs[-1] if runs else ""
-    records: dict[str, _Record] = {node.path: _Record() for node in shape.nodes}
+    records: dict[str, NodeRecord] = {node.path: NodeRecord() for node in shape.nodes}
     taken: Counter[tuple[str, str, int]] = Counter()
     last_edge: tuple[str, str, int] | None = None
     starting: RunStarting | None = None
@@ -172,18 +138,13 @@ def graph_state(
         elif isinstance(event, EdgeTaken):
             last_edge = (event.path, event.target, event.order)
             taken[last_edge] += 1
-            record.left_by[record.visit] = event.label or event.target.rpartition("/")[2]
-        _note(record, event)
+        record.note(event)
     if ending is not None:
         for record in records.values():
-            unfinished = [visit for visit, status in record.visits.items() if status == "running"]
-            for visit in unfinished:
-                record.visits[visit] = "failed"
-                record.failed += 1
-                record.error = "the run ended before it did"
+            record.end()
 
     shapes = {node.path: node for node in shape.nodes}
-    running = [path for path, record in records.items() if _status(record) == "running"]
+    running = [path for path, record in records.items() if record.status == "running"]
     positions = {node.path: place for place, node in enumerate(shape.nodes)}
     edges = tuple(_edge_row(edge, shapes, positions, taken, last_edge, running) for edge in shape.edges)
     inside = Counter(parent for node in shape.nodes for parent in _parents(node.path, shapes))
@@ -216,43 +177,6 @@ def _runs(strategy: str, events: Iterable[Event]) -> list[str]:
         elif isinstance(event, NodeStarting) and event.path.partition("/")[0] == strategy:
             found.setdefault(event.run_id)
     return list(found)
-
-
-def _note(record: _Record, event: Event) -> None:
-    match event:
-        case NodeStarting():
-            record.visit = event.visit
-            record.visits[event.visit] = "running"
-        case NodeCompleted():
-            record.visits[event.visit] = "visited"
-            record.seconds[event.visit] = event.seconds
-            record.output, record.done = event.output, event.visit
-        case NodeFailed():
-            record.visits[event.visit] = "failed"
-            record.seconds[event.visit] = event.seconds
-            record.failed += 1
-            record.error = "cancelled" if event.cancelled else event.error
-        case LLMCallCompleted(usage=usage) if usage is not None:
-            before = record.tokens.get(record.visit, (0, 0))
-            record.tokens[record.visit] = (
-                before[0] + (usage.input_tokens or 0),
-                before[1] + (usage.output_tokens or 0),
-            )
-        case CompressionCompleted(ledger=ledger):
-            record.fact = (
-                percent(-ledger.saved_share, signed=True)
-                if ledger.status == "applied"
-                else "nothing to compress"
-                if ledger.status == "unchanged"
-                else "refused, kept"
-            )
-        case CompressionFailed():
-            record.fact = "compression failed"
-
-
-def _status(record: _Record) -> NodeStatus:
-    statuses = record.visits.values()
-    return next(reversed(statuses)) if statuses else "not reached"
 
 
 def _parents(path: str, shapes: dict[str, NodeShape]) -> list[str]:
@@ -303,7 +227,7 @@ def _edge_row(
     )
 
 
-def _node_row(node: NodeShape, record: _Record, inside: int, shapes: dict[str, NodeShape]) -> NodeRow:
+def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str, NodeShape]) -> NodeRow:
     parents = _parents(node.path, shapes)
     return NodeRow(
         path=node.path,
@@ -311,26 +235,14 @@ def _node_row(node: NodeShape, record: _Record, inside: int, shapes: dict[str, N
         kind=node.kind,
         parent=parents[0] if parents else "",
         depth=len(parents),
-        status=_status(record),
+        status=record.status,
         visits=len(record.visits),
-        failures=record.failed,
+        failures=record.failures,
         seconds=sum(record.seconds.values()),
-        fact=_fact(record),
+        fact=record.fact,
         types=_types(node),
         inside=inside,
     )
-
-
-def _fact(record: _Record) -> str:
-    if _status(record) == "failed":
-        return record.error
-    if record.fact:
-        return record.fact
-    tokens = sum(sum(pair) for pair in record.tokens.values())
-    words = [f"{thousands(tokens)} tokens"] if tokens else []
-    if record.failed:
-        words.append(f"{record.failed} failed")
-    return ", ".join(words)
 
 
 def _types(node: NodeShape) -> str:
@@ -342,7 +254,7 @@ def _types(node: NodeShape) -> str:
 
 def _sentence(
     shape: GraphShape,
-    records: dict[str, _Record],
+    records: dict[str, NodeRecord],
     running: Sequence[str],
     ending: RunCompleted | RunFailed | None,
     resumed: str,
@@ -357,7 +269,7 @@ def _sentence(
             f"completed in {time}", f"{visited} of {count(len(records), 'node')} visited", after
         )
     if isinstance(ending, RunFailed):
-        failed = [path for path, record in records.items() if _status(record) == "failed"]
+        failed = [path for path, record in records.items() if record.status == "failed"]
         where = f" in {_short(shape, failed[-1])}" if failed else ""
         if ending.cancelled:
             return "skipped", _joined(f"cancelled{where} after {time}", after)
@@ -388,7 +300,7 @@ def _joined(*parts: str) -> str:
 # ------------------------------------------------------------------------------------------- the selection
 
 
-def _detail(node: NodeShape, record: _Record, edges: Sequence[EdgeRow]) -> NodeDetail:
+def _detail(node: NodeShape, record: NodeRecord, edges: Sequence[EdgeRow]) -> NodeDetail:
     tokens = record.tokens.values()
     figures = [("visits", thousands(len(record.visits))), ("time", duration(sum(record.seconds.values())))]
     if tokens:
@@ -396,8 +308,8 @@ def _detail(node: NodeShape, record: _Record, edges: Sequence[EdgeRow]) -> NodeD
             ("tokens in", thousands(sum(pair[0] for pair in tokens))),
             ("tokens out", thousands(sum(pair[1] for pair in tokens))),
         ]
-    elif record.fact:
-        figures.append(("tokens" if record.fact[-1] == "%" else "result", record.fact))
+    elif record.result:
+        figures.append(("tokens" if record.result.endswith("%") else "result", record.result))
     visits = tuple(
         VisitRow(
             visit=visit,
@@ -413,7 +325,7 @@ def _detail(node: NodeShape, record: _Record, edges: Sequence[EdgeRow]) -> NodeD
         path=node.path,
         name=node.name,
         kind=node.kind,
-        status=_status(record),
+        status=record.status,
         place=node.place,
         note=node.note,
         types=_types(node),

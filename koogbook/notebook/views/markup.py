@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 from typing import Literal
 
@@ -21,9 +22,9 @@ SVG_FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Helvetica, Arial, san
 _VOID = frozenset({"br", "col", "hr", "img", "meta", "wbr"})
 _PAINTED = frozenset({"color", "fill", "stop-color", "stroke", "style"})
 _VARIABLE = re.compile(r"var\(--kb-([a-z0-9-]+)\)")
-_UNSHOWABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
-)
+_NOT_SHOWN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff"
+_UNSHOWABLE = re.compile(f"[{_NOT_SHOWN}]")
+_SPECIAL = re.compile(f"[&<>\"'{_NOT_SHOWN}]")
 _BREAKS = str.maketrans({"\t": "\u2409", "\n": "\u240a"})
 
 
@@ -47,13 +48,18 @@ def h(
     return Element(
         tag,
         {
-            name.rstrip("_").replace("_", "-"): value if isinstance(value, str) else number(value)
+            _attribute_name(name): value if isinstance(value, str) else number(value)
             for name, value in attributes.items()
             if value is not None
         },
         tuple(child for child in children if child is not None),
         cls,
     )
+
+
+@cache
+def _attribute_name(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def number(value: float) -> str:
@@ -244,8 +250,8 @@ def _description(element: Element) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(visible(text), quote=False)
+    return escape(visible(text), quote=False) if _SPECIAL.search(text) else text
 
 
 def _attribute(text: str) -> str:
-    return escape(visible(text), quote=True)
+    return escape(visible(text), quote=True) if _SPECIAL.search(text) else text
