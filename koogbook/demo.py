@@ -26,8 +26,10 @@ from koogbook.features.persistence.feature import Persistence
 from koogbook.llm.extractive import ExtractiveExecutor
 from koogbook.messages.message import Message, user
 from koogbook.messages.pairing import groups
+from koogbook.notebook.views.look import frame
 from koogbook.notebook.views.markup import Element, h
 from koogbook.notebook.views.page import Section, page
+from koogbook.notebook.views.report_view import report_element
 from koogbook.notebook.views.view import checkpoints, diff, graph, locks
 from koogbook.runtime.builder import Strategy, strategy
 from koogbook.runtime.context import Context
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
 QUESTION = "Before we go on: what has been decided, with figures, and what is still open?"
 SAMPLE_FACTS = ("peanut", "500 yuan", "21:40", "Terminal 3", "花生")
 _SECONDS_PER_MESSAGE = 0.002  # so that sessions have a length that can be seen
-_SMALLEST_BUDGET = 400  # tokens
+_SMALLEST_ROOM = 300  # tokens
+_MOST_DIFFS = 4  # drawn on the page; all compressions stand in the report
 _MOST_FACTS = 6
 _FIGURE = re.compile(
     r"[$€£¥]\s?\d[\d,.]*\d|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,8}\b|\b\d{1,2}:\d{2}\b"
@@ -169,7 +172,7 @@ async def run_demo(
     spoken = [message for message in transcript.messages if message.role != "system"]
     if not spoken:
         raise TranscriptError(f"{transcript.source} has system messages only: there is no turn to replay.")
-    limit = budget or max(_SMALLEST_BUDGET, int(transcript.tokens * 0.45))
+    limit = budget or _budget(transcript)
     facts = tuple(must_keep) or (SAMPLE_FACTS if file is None else facts_in(spoken))
     target = _fresh_folder(Path(folder), Path(transcript.source or "sample").stem)
     store = SqliteCheckpoints(target / "checkpoints.db")
@@ -195,6 +198,12 @@ async def run_demo(
     path.write_text(_page(transcript, first, run, fork, forked_from, facts), encoding="utf-8")
     store.close()
     return Demo(transcript, run, fork, forked_from, path, store.path)
+
+
+def _budget(transcript: Transcript) -> int:
+    """Tokens that the history is over at least once: the system messages, which always stay, and half of the rest."""
+    fixed = sum(message.tokens for message in transcript.messages if message.role == "system")
+    return fixed + max(_SMALLEST_ROOM, int((transcript.tokens - fixed) * 0.45))
 
 
 def _fresh_folder(parent: Path, name: str) -> Path:
@@ -242,7 +251,7 @@ def _page(
             locks(run).element,
         ),
     ]
-    for number, ledger in enumerate(run.compressions, start=1):
+    for number, ledger in enumerate(run.compressions[:_MOST_DIFFS], start=1):
         name = f"compression {number} of {len(run.compressions)}"
         sections.append(
             Section(
@@ -293,23 +302,33 @@ def _intro(transcript: Transcript) -> Element:
 
 
 def _reports(run: Run, fork: Run) -> Element:
-    return h("div", h("pre", str(run.report()), cls="report"), h("pre", str(fork.report()), cls="report"))
-
-
-def _answers(run: Run, fork: Run) -> Element:
     return h(
         "div",
-        h("p", f"Asked: {QUESTION}"),
-        *(
-            h(
-                "div",
-                h("h4", f"{one.session_id}, {len(one.prompt)} messages"),
-                h("blockquote", *_lines(one.output)),
-            )
-            for one in (run, fork)
-        ),
+        *(h("div", report_element(one.report(), one.session_id), cls="kb-block") for one in (run, fork)),
     )
 
 
-def _lines(text: str) -> list[Element]:
-    return [h("p", line) for line in text.split("\n") if line.strip()]
+def _answers(run: Run, fork: Run) -> Element:
+    return h("div", h("p", f"Asked: {QUESTION}", cls="kb-text"), *(_answer(one) for one in (run, fork)))
+
+
+def _answer(run: Run) -> Element:
+    lines = [line for line in run.output.split("\n") if line.strip()]
+    return h(
+        "div",
+        frame(
+            icon="assistant",
+            title="Answer",
+            name=run.session_id,
+            status=f"from {len(run.prompt)} messages, about {run.prompt.tokens:,} tokens",
+            body=[
+                h(
+                    "div",
+                    h("blockquote", *(h("p", line, cls="kb-text") for line in lines), cls="kb-quote"),
+                    cls="kb-panel",
+                )
+            ],
+            foot="sentences of the conversation, picked by a fixed rule",
+        ),
+        cls="kb-block",
+    )

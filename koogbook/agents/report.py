@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Report(Struct, frozen=True):
-    """The lines of a report; ``str()`` gives them as text. ``attention`` is what needs a look."""
+    """A report; ``str()`` gives it as text. ``rows`` are (subject, what happened), ``attention`` needs a look."""
 
     outcome: str
-    lines: tuple[str, ...]
+    rows: tuple[tuple[str, str], ...]
     attention: tuple[str, ...]
 
     def __str__(self) -> str:
-        body = [self.outcome, *(f"  {line}" for line in self.lines)]
+        body = [self.outcome, *(f"  {subject:<10}{text}" for subject, text in self.rows)]
         if self.attention:
             body += ["", f"  {len(self.attention)} to look at:", *(f"  ! {line}" for line in self.attention)]
         return "\n".join(body)
@@ -56,21 +56,21 @@ def report_of(run: Run) -> Report:
         outcome = f"Run {run.run_id} of {run.session_id!r} failed: {type(run.error).__name__}: {run.error}"
     else:
         outcome = f"Run {run.run_id} of {run.session_id!r} completed in {seconds:.2f} s."
-    lines = [_nodes(events, run), _sessions(events), _calls(run)]
+    rows = [("nodes", _nodes(events, run)), ("sessions", _sessions(events)), ("requests", _calls(run))]
     if run.resumed_from is not None:
         restored = run.resumed_from
-        lines.insert(
-            0, f"resumed   from {restored.checkpoint} (version {restored.version}) after {restored.path}"
+        rows.insert(
+            0, ("resumed", f"from {restored.checkpoint} (version {restored.version}) after {restored.path}")
         )
-    lines += [_compression(ledger) for ledger in run.compressions]
+    rows += [("compress", _compression(ledger)) for ledger in run.compressions]
     saved = [event for event in events if isinstance(event, CheckpointSaved)]
     ended = any(isinstance(event, TombstoneSaved) for event in events)
     if saved or ended:
         span = f", versions {saved[0].version} to {saved[-1].version}" if saved else ""
-        lines.append(f"saved     {len(saved)} checkpoints{span}{', and the end' if ended else ''}")
+        rows.append(("saved", f"{len(saved)} checkpoints{span}{', and the end' if ended else ''}"))
     if run.acted:
-        lines.append(f"installed {', '.join(run.acted)}")
-    return Report(outcome, tuple(lines), tuple(_attention(events)))
+        rows.append(("installed", ", ".join(run.acted)))
+    return Report(outcome, tuple(rows), tuple(_attention(events)))
 
 
 def _nodes(events: tuple[Event, ...], run: Run) -> str:
@@ -78,7 +78,7 @@ def _nodes(events: tuple[Event, ...], run: Run) -> str:
     names = list(dict.fromkeys(event.path.rpartition("/")[2] for event in done))
     inner = [name for name in names if name not in ("start", "finish")]
     more = ", ..." if len(inner) > 12 else ""
-    return f"nodes     {run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{more}"
+    return f"{run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{more}"
 
 
 def _sessions(events: tuple[Event, ...]) -> str:
@@ -88,12 +88,12 @@ def _sessions(events: tuple[Event, ...]) -> str:
     discarded = sum(isinstance(event, SessionDiscarded) for event in events)
     reads = sum(event.mode == "read" for event in acquired)
     wait = f", {len(waits)} waited, the longest {max(waits) * 1000:.0f} ms" if waits else ", none waited"
-    return f"sessions  {committed} committed, {discarded} discarded, {reads} reads{wait}"
+    return f"{committed} committed, {discarded} discarded, {reads} reads{wait}"
 
 
 def _calls(run: Run) -> str:
     if not run.usage:
-        return "requests  none"
+        return "none"
     parts = [
         f"{spent.calls} for {spent.purpose} ({spent.input_tokens:,} tokens in, {spent.output_tokens:,} out)"
         for spent in run.usage
@@ -104,12 +104,12 @@ def _calls(run: Run) -> str:
         if record.reply is not None and record.reply.metadata.get("model") is False
     }
     by = f"; answered by {', '.join(sorted(answered))}, not by a model" if answered else ""
-    return f"requests  {', '.join(parts)}{by}"
+    return f"{', '.join(parts)}{by}"
 
 
 def _compression(ledger: Ledger) -> str:
     return (
-        f"compress  {ledger.strategy} {ledger.status}: {len(ledger.before)} -> {len(ledger.after)} messages, "
+        f"{ledger.strategy} {ledger.status}: {len(ledger.before)} -> {len(ledger.after)} messages, "
         f"{ledger.tokens_before:,} -> {ledger.tokens_after:,} tokens; {ledger.count('kept')} kept, "
         f"{ledger.count('memory')} memory, {ledger.count('summarised')} summarised, {ledger.count('dropped')} dropped"
     )

@@ -50,7 +50,7 @@ class HistoryCompressionStrategy(Protocol):
         """
 
 
-class NoCompression(Struct, frozen=True):
+class NoCompression(Struct, frozen=True, repr_omit_defaults=True):
     """Leaves the prompt as it was (Koog's ``NoCompression``)."""
 
     async def compress(self, session: LLMWriteSession, memory_messages: Sequence[Message]) -> Outcome:
@@ -58,7 +58,7 @@ class NoCompression(Struct, frozen=True):
         return UNCHANGED
 
 
-class WholeHistory(Struct, frozen=True):
+class WholeHistory(Struct, frozen=True, repr_omit_defaults=True):
     """One summary over everything (Koog's ``WholeHistory``), the default.
 
     Kept are the system messages, the first user message with text, the memory messages, the last user message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from koogbook import clock
+from koogbook.code_place import calling_place
 from koogbook.errors import NestedSessionError, SessionTimeoutError
 from koogbook.events import (
     PromptChanged,
@@ -136,7 +136,7 @@ class SessionScope(Generic[_Session]):
         self._slow: clock.TimerHandle | None = None
         self._acquired = 0.0
         path = current_path.get()
-        self._ticket = Ticket(next(_session_numbers), mode, path.rpartition("/")[2], _place())
+        self._ticket = Ticket(next(_session_numbers), mode, path.rpartition("/")[2], calling_place())
 
     async def __aenter__(self) -> _Session:
         context, ticket = self._context, self._ticket
@@ -219,14 +219,3 @@ class SessionScope(Generic[_Session]):
 
 def _held(statistics: LockStatistics) -> list[Any]:
     return [*statistics.readers, *([statistics.writer] if statistics.writer else [])]
-
-
-def _place() -> str:
-    """Where the user's code asked for the session: the nearest frame outside this package."""
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("koogbook."):
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    name = frame.f_code.co_filename
-    return f"{name.rpartition('/')[2]}:{frame.f_lineno}"

@@ -2,14 +2,17 @@
 
 It lets one see what compression does to a true text where no model is to be had. Each sentence of its output stands
 word for word in its input. How it picks: a sentence counts by how many of its words are frequent in the whole, by the
-numbers and names in it, and by standing near an end; sentences that repeat a chosen one are passed over.
+numbers and names in it, and by standing near an end; sentences that repeat a chosen one are passed over. Of data
+(JSON) only the sentences among its values are looked at.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from koogbook.llm.executor import LocalExecutor
 from koogbook.llm.request import Request, is_quote_tag
@@ -27,6 +30,8 @@ _COMMON = frozenset(
     """.split()
 )
 _LONGEST_SENTENCE = 320  # characters; longer pieces are data, not sentences
+_FEWEST_WORDS = 3
+_SHORTEST_VALUE = 24  # characters of a JSON value that may be a sentence
 
 
 class ExtractiveExecutor(LocalExecutor):
@@ -50,16 +55,9 @@ class ExtractiveExecutor(LocalExecutor):
     async def answer(self, request: Request) -> Message:
         """See the class."""
         text = self._reply(request) if request.purpose == "conversation" else self._summary(request)
-        asked = request.tokens
-        reply = assistant(text, metadata={"answered_by": "ExtractiveExecutor", "model": False})
-        return assistant(
-            text,
-            id=reply.id,
-            time=reply.time,
-            usage=Usage(asked, reply.tokens),
-            finish_reason="stop",
-            metadata=reply.metadata,
-        )
+        told = {"answered_by": "ExtractiveExecutor", "model": False}
+        made = assistant(text, metadata=told).tokens
+        return assistant(text, usage=Usage(request.tokens, made), finish_reason="stop", metadata=told)
 
     def _summary(self, request: Request) -> str:
         material = [message.text for message in request.messages if message.role != "system"]
@@ -70,7 +68,7 @@ class ExtractiveExecutor(LocalExecutor):
         material = [
             message.text for message in request.messages if message.role != "system" and message.text != asked
         ]
-        found = pick_sentences("\n".join(material), asked, self.share, min(4, self.most_sentences))
+        found = pick_sentences("\n".join(material), asked, self.share, min(6, self.most_sentences))
         return "\n".join(found) or asked or "\n".join(message.text for message in request.messages)[:200]
 
 
@@ -87,20 +85,18 @@ def pick_sentences(text: str, question: str, share: float, most: int) -> list[st
 
     With a question, those that share its words come first.
     """
-    sentences = _candidates(text)
-    if not sentences:
-        return []
+    sentences = list(dict.fromkeys(_candidates(text)))
     bags = [set(words(sentence)) for sentence in sentences]
     frequency = Counter(word for bag in bags for word in bag)
     asked = set(words(question))
     budget = max(int(sum(map(len, sentences)) * share), 120)
-    order = sorted(range(len(sentences)), key=lambda at: (-_score(at, sentences, bags, frequency, asked), at))
+    scores = [_score(at, sentences, bags, frequency, asked) for at in range(len(sentences))]
     chosen: list[int] = []
     used = 0
-    for at in order:
+    for at in sorted(range(len(sentences)), key=lambda at: (-scores[at], at)):
         if len(chosen) == most:
             break
-        if used + len(sentences[at]) > budget and chosen:
+        if chosen and used + len(sentences[at]) > budget:
             continue
         if any(len(bags[at] & bags[other]) > 0.6 * min(len(bags[at]), len(bags[other])) for other in chosen):
             continue
@@ -109,26 +105,39 @@ def pick_sentences(text: str, question: str, share: float, most: int) -> list[st
     return [sentences[at] for at in sorted(chosen)]
 
 
-def _candidates(text: str) -> list[str]:
-    seen: dict[str, None] = {}
+def _candidates(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        if is_quote_tag(line):
+        if is_quote_tag(line) or line.startswith("[called "):
             continue
-        for sentence in split_sentences(line):
-            stripped = sentence.strip()
-            if 0 < len(stripped) <= _LONGEST_SENTENCE and words(stripped):
-                seen.setdefault(stripped)
-    return list(seen)
+        pieces = _sentences_in_data(line) if line[:1] in ("{", "[") else [line]
+        for piece in pieces:
+            for sentence in split_sentences(piece):
+                stripped = sentence.strip()
+                if len(stripped) <= _LONGEST_SENTENCE and len(words(stripped)) >= _FEWEST_WORDS:
+                    yield stripped
+
+
+def _sentences_in_data(line: str) -> Iterator[str]:
+    try:
+        waiting = [json.loads(line)]
+    except (ValueError, RecursionError):
+        yield line
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(reversed(list(value.values())))
+        elif isinstance(value, list):
+            waiting.extend(reversed(value))
+        elif isinstance(value, str) and len(value) >= _SHORTEST_VALUE and " " in value and value in line:
+            yield value
 
 
 def _score(
     at: int, sentences: list[str], bags: list[set[str]], frequency: Counter[str], asked: set[str]
 ) -> float:
     bag = bags[at]
-    if not bag:
-        return 0.0
     central = sum(math.log1p(frequency[word]) for word in bag) / math.sqrt(len(bag) + 2)
     facts = min(len(_FACT.findall(sentences[at])), 4) * 0.25
-    data = 1.5 if sentences[at][:1] in "{[" else 0.0
     place = 0.5 if at < 3 or at >= len(sentences) - 3 else 0.0
-    return central + facts + place - data + 2.0 * len(bag & asked)
+    return central + facts + place + 2.0 * len(bag & asked)

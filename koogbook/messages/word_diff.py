@@ -235,7 +235,8 @@ def _verbatim(
     for sentence in sentences:
         wanted = _LIST_MARKER.sub("", sentence, count=1) if _LIST_MARKER.match(sentence) else sentence
         holders: list[int] = []
-        place = joined.find(wanted)
+        # A lone mark or an empty list item stands everywhere and says nothing.
+        place = joined.find(wanted) if any(map(str.isalnum, wanted)) else -1
         while place >= 0:
             index = bisect_right(starts, place) - 1
             if _stands_alone(joined, place, place + len(wanted)):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
+from koogbook.code_place import calling_place
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
-from koogbook.runtime.node import Edge, Node, NodeFunction, annotated_types, calling_place
+from koogbook.runtime.node import Edge, Node, NodeFunction, annotated_types
 from koogbook.runtime.ready import compress_function
 from koogbook.runtime.shape import FindingShape, GraphShape
 

@@ -182,7 +182,8 @@ def _members(declared: Any) -> list[Any]:
 
 
 def _classes_fit(given: Any, wanted: Any) -> bool:
-    if not isinstance(given, type) or not isinstance(wanted, type):
+    # Any is a class since Python 3.11, and fits everything all the same.
+    if Any in (given, wanted) or not isinstance(given, type) or not isinstance(wanted, type):
         return True
     if given in (int, bool) and wanted is float:
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
@@ -63,6 +62,7 @@ class Node:
         return f"{self.graph.path}/{self.name}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the node's function, as a unit test does."""
         return self.function(*args, **kwargs)
 
     def __rshift__(self, target: Node) -> Node:
@@ -181,11 +181,3 @@ def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
             f"Node {name!r}: an annotation cannot be resolved: {problem}. Define or import the type first."
         ) from problem
     return hints.get(parameters[1].name, Any), hints.get("return", Any)
-
-
-def calling_place() -> str:
-    """``file:line`` of the nearest frame outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("koogbook."):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"

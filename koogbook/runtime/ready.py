@@ -37,6 +37,7 @@ class HistoryOver:
         self.label = " or ".join(limits)
 
     def __call__(self, ctx: Any, output: Any) -> bool:
+        """Whether the committed history is over one of the limits."""
         prompt = ctx.llm.committed.prompt
         return (self.max_messages is not None and len(prompt) > self.max_messages) or (
             self.max_tokens is not None and prompt.tokens > self.max_tokens

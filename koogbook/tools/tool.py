@@ -51,6 +51,7 @@ class Tool:
         return self.spec.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, without a model."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from koogbook.notebook.views.diff_model import (
     RowFate,
     SentenceRow,
     SummaryRow,
+    fold_words,
 )
 from koogbook.notebook.views.glyphs import glyph
 from koogbook.notebook.views.look import STATES
@@ -104,8 +105,7 @@ def _mark(name: str, label: str | None = None, tone: str = "") -> Element:
 
 
 def _fold_text(row: FoldedRow) -> str:
-    word = "unchanged" if row.fate == "kept" else row.word
-    return f"{thousands(row.count)} {word} messages, {row.first} to {row.last}"
+    return f"{fold_words(row)}, {row.first} to {row.last}"
 
 
 def _summary_text(row: SummaryRow) -> Element:
@@ -147,23 +147,18 @@ def cut_cell(messages: int) -> Element:
 def left_out_cell(row: LeftOutRow, lines: int) -> Element:
     """The hatched block opposite a run of dropped messages: count, tokens, reason."""
     what = h("strong", f"{count(row.count, 'message')} left out", cls="kb-bad")
-    size, why = f" \u00b7 {thousands(row.tokens)} tokens", reason(row)
+    size, why = f" \u00b7 {count(row.tokens, 'token')}", "; ".join(row.reasons)
     if lines == 1:
-        words = h("span", what, f"{size} \u00b7 {why}", cls="kb-small kb-quiet")
+        words = h("span", what, size, f" \u00b7 {why}" if why else None, cls="kb-small kb-quiet")
         style = _CENTRE + ";white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
         return h("td", words, colspan=CELLS, cls="kb-hatch", style=style)
     block = h(
         "div",
         h("div", what, h("span", size, cls="kb-quiet")),
-        h("div", why, cls="kb-small kb-quiet"),
+        h("div", why, cls="kb-small kb-quiet") if why else None,
         style=f"white-space:normal;overflow:hidden;max-height:{lines * ROW - 6}px;padding:0 16px",
     )
     return h("td", block, colspan=CELLS, rowspan=lines, cls="kb-hatch", style=_CENTRE)
-
-
-def reason(row: LeftOutRow) -> str:
-    """Why messages were dropped."""
-    return "; ".join(row.reasons) or "no reason given"
 
 
 def sentence_cells(row: SentenceRow, lines: int | None) -> list[Element]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from koogbook.compression.fact_check import FactFinding
 from koogbook.messages.ledger import Ledger
@@ -10,7 +11,8 @@ from koogbook.messages.pairing import pair_messages
 from koogbook.notebook.views.diff_model import Check, FactRow
 from koogbook.notebook.views.measure import count, thousands
 
-_MOST_NUMBERS = 6
+_MOST_NUMBERS = 4
+_MOST_SUMMARIES = 4
 
 
 def fact_rows(ledger: Ledger, facts: Sequence[FactFinding], names: Mapping[int, str]) -> tuple[FactRow, ...]:
@@ -94,9 +96,11 @@ def _all_have_a_fate(ledger: Ledger) -> Check:
     missing = [position for position in range(len(ledger.before)) if position not in positions]
     known = len(ledger.before) - len(missing)
     if missing:
-        text = f"{known} of {count(len(ledger.before), 'message')} have a fate; without: {numbers(missing)}"
+        text = f"{thousands(known)} of {count(len(ledger.before), 'message')} have a fate; without: {numbers(missing)}"
         return Check("bad", text)
-    return Check("ok", f"{known} of {count(known, 'message')} {'has' if known == 1 else 'have'} a fate")
+    return Check(
+        "ok", f"{thousands(known)} of {count(known, 'message')} {'has' if known == 1 else 'have'} a fate"
+    )
 
 
 def _moved(moved: int) -> list[Check]:
@@ -107,32 +111,52 @@ def _moved(moved: int) -> list[Check]:
 
 
 def _summaries(ledger: Ledger, names: Mapping[int, str]) -> list[Check]:
+    """One line for a summary; many summaries share a line, and only those that are not shorter have their own."""
     tokens = {entry.position: entry.tokens for entry in ledger.fates}
+    made = [entry for entry in ledger.new_messages if entry.position in names and entry.sources]
+    sizes = [
+        (names[entry.position], entry.tokens, sum(tokens.get(s, 0) for s in entry.sources)) for entry in made
+    ]
+    shorter = [size for size in sizes if size[1] < size[2]]
+    longer = [size for size in sizes if size[1] >= size[2]]
     found: list[Check] = []
-    for entry in ledger.new_messages:
-        if entry.position not in names:
-            continue
-        name = names[entry.position]
-        if entry.sources:
-            sources = sum(tokens.get(source, 0) for source in entry.sources)
-            shorter = entry.tokens < sources
-            sign = "<" if shorter else "\u2265"
-            word = "shorter" if shorter else "not shorter"
-            sizes = f"{thousands(entry.tokens)} {sign} {thousands(sources)}"
-            found.append(Check("ok" if shorter else "bad", f"{name} is {word} than its sources ({sizes})"))
-        loose = [number for number, sentence in enumerate(entry.sentences, start=1) if not sentence.sources]
-        if loose:
-            which = "sentence" if len(loose) == 1 else "sentences"
-            found.append(Check("note", f"no source found for {which} {numbers(loose)} of {name}"))
-    return found
+    if len(shorter) > _MOST_SUMMARIES:
+        inside, outside = sum(size[1] for size in shorter), sum(size[2] for size in shorter)
+        of_all = f"{len(shorter)} of {count(len(sizes), 'summary', 'summaries')}"
+        shares = f"({thousands(inside)} < {thousands(outside)} tokens)"
+        found.append(Check("ok", f"{of_all} are shorter than their sources {shares}"))
+    else:
+        found += [_size("ok", "shorter", "<", *size) for size in shorter]
+    found += [_size("bad", "not shorter", "\u2265", *size) for size in longer]
+    return [*found, *_without_source(ledger, names)]
+
+
+def _size(state: Literal["ok", "bad"], word: str, sign: str, name: str, tokens: int, sources: int) -> Check:
+    return Check(
+        state, f"{name} is {word} than its sources ({thousands(tokens)} {sign} {thousands(sources)})"
+    )
+
+
+def _without_source(ledger: Ledger, names: Mapping[int, str]) -> list[Check]:
+    loose = [
+        f"{names[entry.position]}.{number}"
+        for entry in ledger.new_messages
+        if entry.position in names
+        for number, sentence in enumerate(entry.sentences, start=1)
+        if not sentence.sources
+    ]
+    if not loose:
+        return []
+    listed = " ".join(loose[:_MOST_NUMBERS]) + (" \u2026" if len(loose) > _MOST_NUMBERS else "")
+    return [Check("note", f"no source found for {count(len(loose), 'sentence')}: {listed}")]
 
 
 def _facts(facts: Sequence[FactFinding]) -> list[Check]:
     lost = [finding.fact for finding in facts if finding.found == "lost"]
     if lost:
         return [Check("bad", f"{count(len(lost), 'fact')} lost: {', '.join(lost)}")]
-    held = [finding for finding in facts if finding.found != "never there"]
-    return [Check("ok", f"all {count(len(held), 'fact')} found")] if held else []
+    held = sum(finding.found != "never there" for finding in facts)
+    return [Check("ok", f"{'all ' if held > 1 else ''}{count(held, 'fact')} found")] if held else []
 
 
 def numbers(positions: Sequence[int], most: int = _MOST_NUMBERS) -> str:

@@ -76,7 +76,7 @@ def lay_out(state: DiffState) -> Layout:
 def _fill(side: dict[int, Placed], start: int, rows: tuple[LeftRow, ...] | tuple[RightRow, ...]) -> int:
     line = start
     for row in rows:
-        lines = _lines(row)
+        lines = row_lines(row)
         side[line] = Placed(row, lines)
         line += lines
     return line - start
@@ -87,7 +87,8 @@ def _height(band: Band) -> int:
     return EDITED_ROW if isinstance(row, MessageRow) and row.spans else ROW
 
 
-def _lines(row: LeftRow | RightRow) -> int:
+def row_lines(row: LeftRow | RightRow) -> int:
+    """Over how many lines a row goes; what is not a sentence or a left-out block takes one."""
     match row:
         case LeftOutRow():
             return row.rows

@@ -119,7 +119,7 @@ def _curve(curve: Curve) -> Element:
 def _brackets(
     state: DiffState, layout: Layout, side: Literal["before", "after"], x: float
 ) -> Iterator[Element]:
-    places = layout.before_y if side == "before" else layout.after_y
+    places = _own_rows(state, layout, side)
     left, right = x + 3, x + BRACKETS - 1
     for bracket in state.brackets:
         if bracket.side != side or bracket.first not in places or bracket.last not in places:
@@ -134,6 +134,13 @@ def _brackets(
                 f"V{bottom - _CORNER:g}q0 {_CORNER} {_CORNER} {_CORNER}H{right:g}"
             )
             yield _path(d, "ink2", 1.2)
+
+
+def _own_rows(state: DiffState, layout: Layout, side: Literal["before", "after"]) -> dict[int, float]:
+    """Middles of the messages that have a row of their own: no bracket begins or ends in a folded row."""
+    places = layout.before_y if side == "before" else layout.after_y
+    rows = [row for band in state.bands for row in (band.left if side == "before" else band.right)]
+    return {row.position: places[row.position] for row in rows if isinstance(row, MessageRow)}
 
 
 def _path(

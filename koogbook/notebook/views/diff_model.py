@@ -83,6 +83,14 @@ class SentenceRow(Struct, frozen=True, kw_only=True):
     lit: bool = False
 
 
+def fold_words(row: FoldedRow) -> str:
+    """What a folded row stands for: ``4 unchanged messages``, ``17 messages into S1``."""
+    if row.fate == "kept":
+        return f"{row.count} unchanged messages"
+    where = f"into {row.word}" if row.fate == "summarised" else row.word
+    return f"{row.count} messages {where}"
+
+
 LeftRow = MessageRow | FoldedRow
 RightRow = MessageRow | FoldedRow | LeftOutRow | SummaryRow | SentenceRow
 

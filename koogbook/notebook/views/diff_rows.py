@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from koogbook.messages.ledger import Ledger, MessageFate, NewMessage
 from koogbook.messages.message import Message
-from koogbook.messages.word_diff import WordSpan, diff_words, longest_increasing
-from koogbook.messages.words import searchable_text
+from koogbook.messages.word_diff import WordSpan, longest_increasing
+from koogbook.notebook.views.diff_layout import row_lines
 from koogbook.notebook.views.diff_model import (
     Band,
     FoldedRow,
@@ -24,6 +24,7 @@ from koogbook.notebook.views.diff_model import (
     SentenceRow,
     SummaryRow,
 )
+from koogbook.notebook.views.diff_spans import changed_words
 from koogbook.notebook.views.message_preview import preview, role_mark
 
 #: Up to so many messages nothing is folded.
@@ -35,8 +36,6 @@ MOST_ROWS = 48
 _TALLEST_PIECE = 20
 _SHORTEST_FOLD = 3
 _OPEN_AT_THE_END = 2
-_EDIT_PREVIEW = 90
-_DIFF_LIMIT = 20_000
 
 
 class Rows(Struct, frozen=True):
@@ -60,7 +59,7 @@ def summary_names(ledger: Ledger) -> dict[int, str]:
 def diff_rows(ledger: Ledger, selected: Selection = None) -> Rows:
     """Lay out a ledger in rows."""
     bands = [piece for band in _Builder(ledger, selected).bands() for piece in _pieces(band)]
-    heights = [max(len(band.left), len(band.right)) for band in bands]
+    heights = [max(len(band.left), sum(row_lines(row) for row in band.right)) for band in bands]
     if sum(heights) <= MOST_ROWS:
         return Rows(tuple(bands), None, 0)
     head = _fitting(heights, MOST_ROWS // 2)
@@ -152,10 +151,10 @@ class _Builder:
         """What was dropped stands opposite a block of its height, a summary opposite what it was made of."""
         waiting = [(place, self._new_rows(place)) for place in after]
         bands: list[Band] = []
-        for dropped, group in groupby(before, key=lambda position: self.fates[position].fate == "dropped"):
+        for became, group in groupby(before, key=self._became):
             positions = list(group)
             left = tuple(self._left_run(positions))
-            if dropped:
+            if became == "dropped":
                 bands.append(Band(left, (self._left_out(positions, len(left)),)))
                 continue
             taken = self._made_of(waiting, set(positions))
@@ -167,6 +166,11 @@ class _Builder:
         elif rest:
             bands.append(Band((), rest))
         yield from bands
+
+    def _became(self, position: int) -> object:
+        """Dropped, or the summaries: each stands opposite its own originals."""
+        entry = self.fates[position]
+        return "dropped" if entry.fate == "dropped" else entry.summaries
 
     def _made_of(self, waiting: Sequence[tuple[int, Sequence[RightRow]]], positions: set[int]) -> int:
         """How many of the waiting new messages go up to the last one that rests on these originals."""
@@ -263,59 +267,22 @@ class _Builder:
             word=self._word(entry, moved),
             used_in=self.used_in.get(entry.position, ()) if before else (),
             code=mark in ("call", "result"),
-            spans=self._spans(entry, before=before) if entry.fate == "edited" else (),
+            spans=self._changed(entry, before) if entry.fate == "edited" else (),
             moved=moved,
             lit=entry.position in self.lit,
         )
+
+    def _changed(self, entry: MessageFate, before: bool) -> tuple[WordSpan, ...]:
+        if entry.new_position is None:
+            return ()
+        old, new = self.ledger.before[entry.position], self.ledger.after[entry.new_position]
+        return changed_words(old, new, "before" if before else "after")
 
     def _word(self, entry: MessageFate, moved: bool) -> str:
         if entry.fate == "summarised":
             named = [self.names[place] for place in entry.summaries if place in self.names]
             return " ".join(named) or "summarised"
         return "moved" if moved and entry.fate == "kept" else entry.fate
-
-    def _spans(self, entry: MessageFate, *, before: bool) -> tuple[WordSpan, ...]:
-        if entry.new_position is None:
-            return ()
-        old = searchable_text(self.ledger.before[entry.position])[:_DIFF_LIMIT]
-        now = searchable_text(self.ledger.after[entry.new_position])[:_DIFF_LIMIT]
-        hidden = "added" if before else "removed"
-        return around_changes(tuple(span for span in diff_words(old, now) if span.kind != hidden))
-
-
-def around_changes(spans: Sequence[WordSpan], room: int = _EDIT_PREVIEW) -> tuple[WordSpan, ...]:
-    """The first changed words with some text on both sides, in one line; what is left out shows as dots."""
-    first = next((index for index, span in enumerate(spans) if span.kind != "same"), 0)
-    found: list[WordSpan] = []
-    used = 0
-    if first and spans[first - 1].text:
-        lead = " ".join(spans[first - 1].text.split(" ")).replace("\n", " ")
-        short = lead[-room // 2 :]
-        cut = len(short) < len(lead) or first > 1
-        found.append(WordSpan("same", "\u2026 " + short.partition(" ")[2] if cut else short))
-        used = len(found[0].text)
-    for span in spans[first:]:
-        text = span.text.replace("\n", " ")[: max(room - used, 0)]
-        if text:
-            found.append(WordSpan(span.kind, text))
-        used += len(span.text)
-        if used > room:
-            found.append(WordSpan("same", " \u2026"))
-            break
-    return tuple(found)
-
-
-def merged_spans(removed: Sequence[WordSpan], added: Sequence[WordSpan]) -> list[WordSpan]:
-    """Both sides of an edit as one: what is the same once, what went before what came."""
-    merged: list[WordSpan] = []
-    came = iter([span for span in added if span.kind == "added"])
-    went_last = False
-    for span in removed:
-        if went_last and span.kind == "same" and (new := next(came, None)) is not None:
-            merged.append(new)
-        merged.append(span)
-        went_last = span.kind == "removed"
-    return [*merged, *came]
 
 
 def _is_unchanged(band: Band) -> bool:

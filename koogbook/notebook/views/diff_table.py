@@ -12,7 +12,6 @@ from koogbook.notebook.views.diff_cells import (
     left_out_cell,
     message_text,
     paper,
-    reason,
     sentence_cells,
 )
 from koogbook.notebook.views.diff_layout import EDITED_ROW, ROW, Layout, Placed, lay_out
@@ -25,7 +24,7 @@ from koogbook.notebook.views.diff_model import (
     RightRow,
     SentenceRow,
 )
-from koogbook.notebook.views.diff_rows import merged_spans
+from koogbook.notebook.views.diff_spans import merged_spans
 from koogbook.notebook.views.glyphs import glyph
 from koogbook.notebook.views.markup import Element, h
 from koogbook.notebook.views.measure import count, thousands
@@ -184,7 +183,8 @@ def _inline_right(row: RightRow, most: int) -> Element:
     match row:
         case LeftOutRow():
             span = f"{row.first} to {row.last}" if row.last > row.first else str(row.first)
-            words = h("span", glyph("dropped"), f" {span} left out: {reason(row)}", cls="kb-small kb-bad")
+            why = "".join(f": {'; '.join(row.reasons)}" for _ in row.reasons[:1])
+            words = h("span", glyph("dropped"), f" {span} left out{why}", cls="kb-small kb-bad")
             return _tr([h("td"), h("td", words, colspan=CELLS - 1, style=LEFT)])
         case SentenceRow():
             return _tr(sentence_cells(row, None))

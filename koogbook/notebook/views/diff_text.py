@@ -17,8 +17,9 @@ from koogbook.notebook.views.diff_model import (
     RightRow,
     SentenceRow,
     SummaryRow,
+    fold_words,
 )
-from koogbook.notebook.views.diff_rows import merged_spans
+from koogbook.notebook.views.diff_spans import merged_spans
 from koogbook.notebook.views.measure import count, cut_end, percent, plain, thousands
 
 COLUMNS = 100
@@ -28,7 +29,8 @@ _ROLES = {"assistant": "assist."}
 _CHECKS = {"ok": "ok", "note": "note", "bad": "BAD"}
 _FOUND = {"lost": "LOST", "never there": "NEVER THERE"}
 _TEXT = 52
-_SENTENCE = 68
+_ORIGIN = 36
+_FEW = 4
 _FIRST_AND_LAST = 20
 _LEAD = 16
 
@@ -70,34 +72,45 @@ def _totals(state: DiffState) -> list[str]:
 
 
 def _rows(state: DiffState) -> list[str]:
+    if not state.bands:
+        return ["  Both histories are empty."]
     width = max(3, len(str(max(state.messages_before, state.messages_after, 1) - 1)))
     head = f"  {'#':>{width + 2}}  role     fate      tokens  {'text':<{_TEXT}}  new #"
     rule = f"  {'-' * (width + 2)}  -------  -------  -------  {'-' * _TEXT}  -----"
     pairs = _pair_marks(state)
-    blocks: list[list[str]] = []
-    cut_at = len(blocks)
-    for index, band in enumerate(state.bands):
-        if index == state.cut_at:
-            cut_at = len(blocks)
-        blocks += _band(band, width, pairs)
-    return [head, rule, *_shortened(blocks, state, cut_at)]
+    bands = [list(_band(band, width, pairs)) for band in state.bands]
+    return [head, rule, *_shortened(bands, state)]
 
 
-def _shortened(blocks: list[list[str]], state: DiffState, cut_at: int) -> Iterator[str]:
-    """The first and the last rows; how many messages stand between them is said."""
-    limit = 2 * _FIRST_AND_LAST
-    cut = state.cut_at is not None
-    if len(blocks) <= limit + _FIRST_AND_LAST and not cut:
-        yield from (line for block in blocks for line in block)
+def _shortened(bands: list[list[list[str]]], state: DiffState) -> Iterator[str]:
+    """The rows, of a long diff the first and the last; how much stands between them is said."""
+    total = sum(map(len, bands))
+    if total <= 3 * _FIRST_AND_LAST and state.cut_at is None:
+        yield from (line for band in bands for row in band for line in row)
         return
-    head = blocks[: min(cut_at, _FIRST_AND_LAST) if cut else _FIRST_AND_LAST]
-    tail = blocks[-min(len(blocks) - cut_at, _FIRST_AND_LAST) :]
-    hidden = len(blocks) - len(head) - len(tail)
-    yield from (line for block in head for line in block)
-    between = f"{count(hidden, 'row')} more" if hidden else ""
-    messages = f"{count(state.cut_messages, 'message')} not laid out in rows" if state.cut_messages else ""
-    yield f"       ... {' and '.join(filter(None, (between, messages)))} ..."
-    yield from (line for block in tail for line in block)
+    first = _whole(bands[: state.cut_at])
+    last = _whole(bands[state.cut_at or len(first) :][::-1])[::-1]
+    head = [row for band in first for row in band][:_FIRST_AND_LAST]
+    tail = [row for band in last for row in band][-_FIRST_AND_LAST:]
+    hidden = total - len(head) - len(tail)
+    between = [count(hidden, "row")] if hidden else []
+    if state.cut_messages:
+        between.append(f"{count(state.cut_messages, 'message')} that are not in rows")
+    yield from (line for row in head for line in row)
+    yield f"       ... {' and '.join(between)} more ..."
+    yield from (line for row in tail for line in row)
+
+
+def _whole(bands: Sequence[list[list[str]]]) -> list[list[list[str]]]:
+    """As many bands as fit into the room at one end, at least one: a summary and its sentences stay together."""
+    taken: list[list[list[str]]] = []
+    rows = 0
+    for band in bands:
+        rows += len(band)
+        if taken and rows > _FIRST_AND_LAST:
+            break
+        taken.append(band)
+    return taken
 
 
 def _band(band: Band, width: int, pairs: dict[tuple[bool, int], str]) -> Iterator[list[str]]:
@@ -112,7 +125,7 @@ def _left_row(row: LeftRow, band: Band, width: int, pairs: dict[tuple[bool, int]
     if isinstance(row, FoldedRow):
         other = band.right[0] if band.same else None
         new = _range(other) if isinstance(other, FoldedRow) else "-"
-        text = f"{row.count} {row.word} messages, {row.first} to {row.last}"
+        text = f"{fold_words(row)}, {row.first} to {row.last}"
         return _line(MARKS[row.fate], "...", "", row.word, row.tokens, text, new, row.lit, width)
     new = "-" if row.partner is None else str(row.partner)
     if row.used_in:
@@ -130,10 +143,8 @@ def _right_row(row: RightRow, width: int, pairs: dict[tuple[bool, int], str]) ->
     indent = " " * (width + 6)
     match row:
         case LeftOutRow():
-            reasons = "; ".join(row.reasons) or "no reason given"
-            yield from wrap(
-                plain(f"why: {reasons}"), COLUMNS, initial_indent=indent, subsequent_indent=indent
-            )
+            why = plain(f"why: {'; '.join(row.reasons)}") if row.reasons else ""
+            yield from wrap(why, COLUMNS, initial_indent=indent, subsequent_indent=indent)
         case SummaryRow():
             sources = f"{thousands(row.source_tokens)} -> " if row.sources else ""
             text = f"{row.name}: {count(len(row.sources), 'message')}, {sources}{thousands(row.tokens)}"
@@ -141,8 +152,9 @@ def _right_row(row: RightRow, width: int, pairs: dict[tuple[bool, int], str]) ->
         case SentenceRow():
             yield from _sentence(row, indent)
         case FoldedRow():
-            text = f"{row.count} {row.word} messages"
-            yield _line(MARKS[row.fate], "", "", row.word, row.tokens, text, _range(row), row.lit, width)
+            yield _line(
+                MARKS[row.fate], "", "", row.word, row.tokens, fold_words(row), _range(row), row.lit, width
+            )
         case MessageRow():
             mark = pairs.get((False, row.position), "")
             name = str(row.partner) if row.moved and row.partner is not None else ""
@@ -161,12 +173,13 @@ def _right_row(row: RightRow, width: int, pairs: dict[tuple[bool, int], str]) ->
 
 
 def _sentence(row: SentenceRow, indent: str) -> Iterator[str]:
-    sources = numbers(row.sources).replace("\u2013", "-") or "no source"
+    most = _FEW if len(row.sources) <= _FEW else 2
+    sources = numbers(row.sources, most).replace("\u2013", "-") or "no source"
     origin = f"from {plain(sources)}" if row.sources else sources
     if row.verbatim:
         origin += ", verbatim"
-    room = COLUMNS - len(indent) - 5 - 27
-    lines = wrap(plain(row.text), min(room, _SENTENCE)) or [""]
+    room = COLUMNS - len(indent) - 5 - _ORIGIN
+    lines = wrap(plain(row.text), room) or [""]
     for index, line in enumerate(lines):
         number = f"{row.number:>3}  " if index == 0 else "     "
         lead = ">" + indent[1:] if row.lit and index == 0 else indent

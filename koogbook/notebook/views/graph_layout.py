@@ -25,6 +25,7 @@ SATELLITE_HEIGHT = 68
 _SATELLITE_TALLEST = 60
 _SATELLITE_GAP = 56
 _SWEEPS = 8
+_LOOSE_IN_A_ROW = 4
 
 
 class Box(Struct, frozen=True):
@@ -98,6 +99,7 @@ def layout(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
         if number not in back and source not in hidden and target not in hidden
     ]
     layers = _layers(len(boxes), [ends[number] for number in forward])
+    _settle_loose(layers, ends)
     loops = [
         number
         for number, (source, target) in enumerate(ends)
@@ -208,6 +210,15 @@ def _layers(count: int, ends: Sequence[tuple[int, int]]) -> list[int]:
             if not waiting[target]:
                 ready.append(target)
     return layers
+
+
+def _settle_loose(layers: list[int], ends: Sequence[tuple[int, int]]) -> None:
+    """Boxes without any link stand in short rows under the others; one row could be of any width."""
+    linked = {0, *(end for pair in ends for end in pair)}
+    loose = [node for node in range(len(layers)) if node not in linked]
+    below = max(layers[node] for node in linked) + 1
+    for place, node in enumerate(loose):
+        layers[node] = below + place // _LOOSE_IN_A_ROW
 
 
 def _satellites(boxes: Sequence[Box], ends: Sequence[tuple[int, int]]) -> dict[int, int]:

@@ -110,7 +110,7 @@ class _Drawing:
         if hidden is None:
             return _second(node)
         worst = next(status for status in _WORST if hidden[status])
-        return f"{count(sum(hidden.values()), 'node')} folded, {hidden[worst]} {worst}"
+        return f"{thousands(sum(hidden.values()))} folded, {thousands(hidden[worst])} {worst}"
 
     def _node(self, node: NodeRow, rect: Rect) -> list[Element]:
         if node.path in self._inner:

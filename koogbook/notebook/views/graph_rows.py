@@ -8,7 +8,7 @@ from itertools import pairwise
 BETWEEN = 16
 _PORT_DISTANCE = 40
 _PORT_INSET = 14
-_PASSES = 6
+_PASSES = 4
 _MAIN = 1000
 
 

@@ -27,7 +27,7 @@ from koogbook.notebook.views.look import (
     table,
 )
 from koogbook.notebook.views.markup import Element, Theme, h, svg_bytes
-from koogbook.notebook.views.measure import count, duration, plain, thousands
+from koogbook.notebook.views.measure import count, duration, plain, thousands, wrapped
 
 __all__ = ["graph_element", "graph_state", "graph_svg", "graph_text"]
 
@@ -49,7 +49,7 @@ def graph_text(state: GraphState) -> str:
     """The view as ASCII text of at most 100 columns."""
     run = f"   run {plain(state.run, 20)}" if state.run else ""
     head = f"Strategy graph   {plain(state.name, 30)}{run}"
-    lines = [head, *_wrapped(plain(state.status), "  "), ""]
+    lines = [head, *wrapped(plain(state.status)), ""]
     lines.append(f"  {'node':<24}  {'state':<11}  {'visits':>6}  {'time':>11}  then, how often, ^ leads back")
     lines.append(f"  {'-' * 24}  {'-' * 11}  {'-' * 6}  {'-' * 11}  {'-' * 36}")
     out: dict[str, list[EdgeRow]] = {}
@@ -71,7 +71,7 @@ def graph_text(state: GraphState) -> str:
         lines += ["", *_detail_lines(state.selected)]
     for finding in state.findings:
         word = "TO DO" if finding.level == "error" else "note"
-        lines += ["", *_wrapped(f"{word}: {plain(finding.text)} {plain(finding.remedy)}", "  ")]
+        lines += ["", *wrapped(f"{word}: {plain(finding.text)} {plain(finding.remedy)}")]
     if state.earlier_runs:
         lines += ["", f"{count(state.earlier_runs, 'earlier run')} not shown"]
     return "\n".join(line.rstrip() for line in lines)
@@ -118,16 +118,10 @@ def _detail_lines(detail: NodeDetail) -> list[str]:
             for row in detail.visits
         ]
     if detail.error:
-        lines += _wrapped(f"FAILED: {plain(detail.error)}", "  ")
+        lines += wrapped(f"FAILED: {plain(detail.error)}")
     if detail.output_visit:
-        lines += _wrapped(f"last output (visit {detail.output_visit}): {plain(detail.output, 170)}", "  ")
+        lines += wrapped(f"last output (visit {detail.output_visit}): {plain(detail.output, 170)}")
     return lines
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 98, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
 
 
 # ------------------------------------------------------------------------------------------- HTML

@@ -7,15 +7,15 @@ from koogbook.notebook.views.lock_picture import lock_picture
 from koogbook.notebook.views.lock_state import LockState, Outcome, QueueRow, SessionRow, lock_state
 from koogbook.notebook.views.look import Column, frame, legend_word, pair, status_line, status_word, table
 from koogbook.notebook.views.markup import Element, h
-from koogbook.notebook.views.measure import count, duration, plain, thousands
+from koogbook.notebook.views.measure import count, duration, plain, thousands, wrapped
 
 __all__ = ["lock_element", "lock_state", "lock_text"]
 
 _ENDS = 20
 _COLUMNS = 52
 _MOST_REFUSALS = 3
-_SHOWN_ROWS = 60
-_REMEDY = "Instead: hand the open session on, or open the second one after the block of the first has ended."
+_SHOWN_ROWS = 40
+_REMEDY = "Instead: hand the open session on, or open the second one after the first block has ended."
 
 _MARKS: dict[Outcome, str] = {
     "committed": "committed",
@@ -61,16 +61,16 @@ def lock_text(state: LockState) -> str:
                 hidden = 0
     if state.queue:
         lines += ["", *_queue_lines(state.queue)]
-    lines += ["", f"  {plain(state.counts)}."]
+    lines += ["", *wrapped(f"{plain(state.counts)}.")]
     if state.waits:
-        lines.append(f"  {plain(state.waits, 98)}")
+        lines += wrapped(plain(state.waits))
     for row in state.refused[:_MOST_REFUSALS]:
         lines += [
             "",
             f"REFUSED: NestedSessionError in {plain(row.context, 24)}, raised at once; nothing committed.",
             f"  first, still open  {plain(row.first, 60)}   {row.first_mode}",
             f"  second, refused    {plain(row.place, 60)}   {row.mode}",
-            f"  {_REMEDY}",
+            *wrapped(_REMEDY),
         ]
     if len(state.refused) > _MOST_REFUSALS:
         lines += ["", f"{len(state.refused) - _MOST_REFUSALS} more refused"]

@@ -11,13 +11,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
 from html import escape
-from typing import Literal
 
 from msgspec import Struct
 
-Theme = Literal["light", "dark"]
-
-SVG_FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Helvetica, Arial, sans-serif"
+from koogbook.notebook.views.styles import STYLES, SVG_FONT, TOKENS
+from koogbook.notebook.views.styles import Theme as Theme
 
 _VOID = frozenset({"br", "col", "hr", "img", "meta", "wbr"})
 _PAINTED = frozenset({"color", "fill", "stop-color", "stroke", "style"})
@@ -29,7 +27,7 @@ _BREAKS = str.maketrans({"\t": "\u2409", "\n": "\u240a"})
 
 
 class Element(Struct, frozen=True):
-    """One element: its tag, attributes, children and the names of its styles (see :mod:`look`)."""
+    """One element: its tag, attributes, children and the names of its styles (see :mod:`styles`)."""
 
     tag: str
     attributes: dict[str, str]
@@ -91,7 +89,7 @@ def _symbol(match: re.Match[str]) -> str:
 
 
 def render(element: Element) -> str:
-    """HTML with class names, for a page that carries :func:`look.stylesheet`."""
+    """HTML with class names, for a page that carries :func:`styles.stylesheet`."""
     out: list[str] = []
     _write_classed(out, element, in_svg=False)
     return "".join(out)
@@ -103,9 +101,6 @@ def render_static(element: Element, theme: Theme = "light") -> str:
     This is what JupyterLab keeps of the output of a notebook that it does not trust. Elements that are not
     displayed in this form (``kb-narrow``) are left out.
     """
-    # look draws with elements of this module, so it cannot be imported above.
-    from koogbook.notebook.views.look import STYLES, TOKENS
-
     out: list[str] = []
     _Static(out, STYLES, TOKENS[theme]).write(element, TOKENS[theme]["ink"])
     return "".join(out)
@@ -119,8 +114,6 @@ def svg_bytes(element: Element, theme: Theme) -> bytes:
     """
     if element.tag != "svg":
         raise ValueError(f"Only an svg element can be a document of its own, not <{element.tag}>.")
-    from koogbook.notebook.views.look import STYLES, TOKENS
-
     out: list[str] = []
     _Static(out, STYLES, TOKENS[theme]).write_svg(element, TOKENS[theme]["ink"])
     return "".join(out).encode("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import unicodedata
 from functools import lru_cache
 
@@ -101,6 +102,11 @@ def plain(text: str, length: int | None = None) -> str:
     line = one_line(text).translate(_PLAIN).replace("\u240a", " ").replace("\u2409", " ")
     line = line.encode("ascii", "backslashreplace").decode("ascii")
     return line if length is None else cut_middle(line, length, "..")
+
+
+def wrapped(text: str, width: int = 98, indent: str = "  ") -> list[str]:
+    """Lines of at most ``width`` characters, the later ones deeper."""
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ")
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,47 @@
+# One command each; every one sets up what it needs in .venv.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+FILE   ?=
+INDEX  ?= 0
+
+.PHONY: demo lab test check bench clean
+
+# Replay a conversation and write a page: make demo, make demo FILE=chat.json INDEX=3
+demo: $(VENV)/.core
+	$(BIN)/koogbook demo $(if $(FILE),"$(FILE)") --index $(INDEX)
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab notebooks
+
+test: check
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python tests/benchmarks/run.py
+
+$(VENV)/.python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "koogbook needs Python 3.11 or later: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.lab: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,29 @@
+"""The report of a run as a table, with what needs a look under it."""
+
+from __future__ import annotations
+
+from koogbook.agents.report import Report
+from koogbook.notebook.views.look import Column, frame, status_glyph, status_line, table
+from koogbook.notebook.views.markup import Element, h
+
+
+def report_element(report: Report, name: str, *, failed: bool = False) -> Element:
+    """The markup of a report; ``name`` is what it is of."""
+    count = len(report.attention)
+    to_look_at = [
+        h("div", status_glyph("warning"), h("span", line, cls="kb-text"), cls="kb-todo")
+        for line in report.attention
+    ]
+    return frame(
+        icon="page",
+        title="Report",
+        name=name,
+        status=status_line("failed" if failed else "visited", report.outcome),
+        body=[
+            table(
+                [Column("subject", cls="kb-word"), Column("what happened")], report.rows, f"Report of {name}"
+            ),
+            *to_look_at,
+        ],
+        foot=f"{count} to look at" if count else "nothing to look at",
+    )

@@ -1,0 +1,292 @@
+"""What the lock view says, and its forms."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koogbook.events import (
+    Event,
+    NodeStarting,
+    RunFailed,
+    SessionAcquired,
+    SessionClosed,
+    SessionCommitted,
+    SessionDiscarded,
+    SessionOpened,
+    SessionRefused,
+    SessionSlow,
+    SessionTimedOut,
+    SessionWaiting,
+)
+from koogbook.notebook.views.lock_picture import lock_picture
+from koogbook.notebook.views.lock_state import lock_state
+from koogbook.notebook.views.lock_view import lock_element, lock_text
+from koogbook.notebook.views.markup import render, render_static, svg_bytes
+
+HOSTILE = "</text><script>\"'&\x00\ud83c\u202e"
+
+
+def session(
+    number: int,
+    *times: float,
+    mode: Any = "write",
+    context: str = "trip",
+    who: str = "",
+    end: type[Event] | None = SessionCommitted,
+    ahead: tuple[int, ...] = (),
+) -> list[Event]:
+    """One session: asked for, acquired and ended at the times given; fewer times stop it earlier."""
+    same: dict[str, Any] = {
+        "context": context,
+        "session": number,
+        "mode": mode,
+        "who": who or f"node_{number}",
+        "place": f"cell {number}:2",
+        "run_id": "41",
+    }
+    asked, *later = times
+    events: list[Event] = [SessionOpened(at=asked, **same)]
+    if not later or later[0] > asked:
+        events.append(SessionWaiting(at=asked, ahead=ahead, **same))
+    if later:
+        events.append(SessionAcquired(at=later[0], waited=later[0] - asked, **same))
+    if len(later) > 1:
+        if mode == "write" and end is not None:
+            events.append(end(at=later[1], **same))
+        events.append(SessionClosed(at=later[1], held=later[1] - later[0], **same))
+    return events
+
+
+def story(*sessions: Sequence[Event]) -> list[Event]:
+    """The events of several sessions in the order of time."""
+    return sorted((event for events in sessions for event in events), key=lambda event: event.at)
+
+
+REFUSED = SessionRefused(
+    at=2.5,
+    context="audit",
+    session=9,
+    mode="read",
+    who="audit",
+    place="cell 11:2",
+    first="cell 14:3",
+    first_mode="write",
+)
+NOW = NodeStarting(at=3.0, path="trip/x", visit=1, iteration=1, run_id="41")
+LIVE = [
+    *story(
+        session(1, 0.0, 0.0, 0.5, who="prepare"),
+        session(2, 0.5, 0.5, 1.0, mode="read", who="meter"),
+        session(3, 0.6, 1.0, 2.0, who="ask", ahead=(2,)),
+        session(4, 0.7, 2.0, 2.4, who="tools", end=SessionDiscarded),
+        session(5, 2.0, 2.4, who="trim"),
+        session(6, 2.5, mode="read", who="view", ahead=(5,)),
+        session(7, 2.6, who="late", ahead=(5, 6)),
+        [REFUSED],
+    ),
+    NOW,
+]
+
+
+def test_without_events_nothing_has_run_yet():
+    """An empty view says what would be here."""
+    assert lock_state([]).status == "nothing has run yet: no session was opened"
+
+
+def test_events_without_sessions_are_no_sessions():
+    """The view is made of session events alone."""
+    assert lock_state([NOW]).total == 0
+
+
+def test_the_sentence_says_who_holds_the_lock_and_how_many_wait():
+    """The first question about a lock is answered first."""
+    assert lock_state(LIVE).status == "write trim holds trip, 2 waiting"
+
+
+@pytest.mark.parametrize(
+    ("number", "outcome"),
+    [
+        (1, "committed"),
+        (2, "ended"),
+        (3, "committed"),
+        (4, "discarded"),
+        (5, "open"),
+        (6, "waiting"),
+        (9, "refused"),
+    ],
+)
+def test_each_session_has_its_outcome(number, outcome):
+    """Read, write, waiting, committed, discarded and refused are told apart."""
+    rows = [row for lane in lock_state(LIVE).lanes for row in lane.sessions]
+
+    assert [row.outcome for row in rows if row.number == number] == [outcome]
+
+
+def test_each_context_has_a_lane():
+    """Contexts of parallel branches do not wait for each other, and are not drawn as if they did."""
+    assert [lane.context for lane in lock_state(LIVE).lanes] == ["trip", "audit"]
+
+
+def test_the_queue_has_the_order_in_which_the_lock_is_given():
+    """Who holds is first, then who waits, by place."""
+    assert [(row.place, row.who, row.waits_for) for row in lock_state(LIVE).queue] == [
+        ("holds", "trim", ()),
+        ("1st", "view", ("trim",)),
+        ("2nd", "late", ("trim", "view")),
+    ]
+
+
+def test_the_longest_wait_is_named():
+    """The worst case needs no search."""
+    assert lock_state(LIVE).waits.startswith("Longest wait 1.30 s (tools).")
+
+
+def test_the_counts_add_up_to_all_sessions():
+    """Each session is in the sentence exactly once."""
+    state = lock_state(LIVE)
+
+    assert state.counts == (
+        "8 sessions in 2 contexts: 2 committed, 1 discarded, 1 read and ended, 1 open, 2 waiting, 1 refused"
+    )
+
+
+def test_a_session_that_gave_up_in_time_names_who_held_the_lock():
+    """A timeout is no riddle."""
+    timed_out = SessionTimedOut(
+        at=2.0,
+        context="trip",
+        session=2,
+        mode="read",
+        who="meter",
+        place="cell 2:1",
+        waited=1.0,
+        holders=("ask cell 9:4",),
+    )
+
+    state = lock_state([*session(1, 0.0, 0.0), *session(2, 1.0, mode="read"), timed_out])
+
+    assert [(row.outcome, row.holders) for row in state.lanes[0].sessions][1] == (
+        "timed out",
+        ("ask cell 9:4",),
+    )
+
+
+def test_a_session_that_holds_long_is_named():
+    """A slow session goes on, and is not hidden."""
+    slow = SessionSlow(
+        at=30.0, context="trip", session=1, mode="write", who="ask", place="cell 9:4", held=30.0
+    )
+
+    assert (
+        "Held for long: ask, over 30.0 s (cell 1:2)."
+        in lock_state([*session(1, 0.0, 0.0, who="ask"), slow]).waits
+    )
+
+
+def test_a_waiting_session_of_a_run_that_is_over_gave_up():
+    """A cancelled task does not wait for ever in the picture."""
+    state = lock_state([*session(1, 0.0), RunFailed(at=1.0, run_id="41", error="stop")])
+
+    assert state.lanes[0].sessions[0].outcome == "gave up"
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), max_size=20))
+@settings(max_examples=80, deadline=None)
+def test_every_session_is_counted_whatever_happened(times):
+    """No mix of sessions is lost or counted twice."""
+    sessions = [
+        session(number, a, a + b, a + b + c, mode="read" if c % 2 else "write")
+        for number, (a, b, c) in enumerate(times)
+    ]
+
+    state = lock_state(story(*sessions))
+
+    assert sum(len(lane.sessions) for lane in state.lanes) == state.total == len(times)
+
+
+# ------------------------------------------------------------------------------------------- forms
+
+
+def many(size: int) -> list[Event]:
+    """So many short sessions, one after the other."""
+    return story(*(session(number, number / 10, number / 10, number / 10 + 0.05) for number in range(size)))
+
+
+HOSTILE_EVENTS = [
+    *session(1, 0.0, 0.0, 1.0, who=HOSTILE, context=HOSTILE),
+    *session(2, 0.5, who=HOSTILE, context=HOSTILE),
+]
+STORIES = [LIVE, many(500), HOSTILE_EVENTS, session(1, 0.0, 0.0, 0.0), []]
+NAMES = ["live", "many", "hostile", "a moment", "empty"]
+
+
+@pytest.mark.parametrize("events", STORIES, ids=NAMES)
+def test_the_text_is_plain_and_narrow(events):
+    """It can go to any terminal: ASCII, 100 columns."""
+    text = lock_text(lock_state(events))
+
+    assert text.isascii()
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_text_shows_waiting_before_writing():
+    """Dots are the wait, letters the lock."""
+    line = next(found for found in lock_text(lock_state(LIVE)).splitlines() if found.startswith("    tools"))
+
+    assert line.split()[2].strip(".W") == ""
+    assert ".W" in line
+
+
+def test_the_text_says_how_many_sessions_it_leaves_out():
+    """Nothing is left out without a count."""
+    assert "... 460 more sessions" in lock_text(lock_state(many(500)))
+
+
+def test_the_text_gives_both_places_of_a_refused_session():
+    """One sees which two lines of code do not go together."""
+    text = lock_text(lock_state(LIVE))
+
+    assert "first, still open  cell 14:3" in text
+    assert "second, refused    cell 11:2" in text
+
+
+@pytest.mark.parametrize("events", STORIES[:-1], ids=NAMES[:-1])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_is_well_formed(events, theme):
+    """Hostile names do not break the document, and no colour needs a style sheet."""
+    document = svg_bytes(lock_picture(lock_state(events)), theme)
+
+    assert ElementTree.fromstring(document).tag == "{http://www.w3.org/2000/svg}svg"
+    assert b"var(" not in document
+
+
+@pytest.mark.parametrize("form", [render, render_static])
+@pytest.mark.parametrize("events", STORIES, ids=NAMES)
+def test_no_form_opens_a_foreign_element(form, events):
+    """Names of contexts and nodes are text."""
+    assert "<script" not in form(lock_element(lock_state(events)))
+
+
+def test_five_hundred_sessions_become_a_strip():
+    """The picture of a long loop stays small enough to be read and saved."""
+    written = render_static(lock_element(lock_state(many(500))))
+
+    assert len(written) < 150_000
+    assert "460 sessions left out here" in written
+
+
+def test_a_refused_session_shows_the_way_out():
+    """An error comes with what to do instead."""
+    assert "hand the open session on" in render(lock_element(lock_state(LIVE)))
+
+
+@pytest.mark.parametrize("events", STORIES, ids=NAMES)
+def test_the_same_events_give_the_same_bytes(events):
+    """A saved notebook does not change when nothing changed."""
+    assert render(lock_element(lock_state(events))) == render(lock_element(lock_state(events)))
