@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 Listener = Callable[[Event], None]
 OnHandlerError = Literal["raise", "log"]
+_NOT_AWAITED = (
+    "{!r} is an async function: a listener is called at once and cannot be awaited. "
+    "Make it a plain function; it may put work on a queue."
+)
 
 #: Where in the strategy the current task is: ``strategy/subgraph/node``. Child tasks inherit it.
 current_path: ContextVar[str] = ContextVar("koogbook_current_path", default="")
@@ -80,12 +84,11 @@ class Subscription:
     def __init__(
         self, listener: Listener, kinds: tuple[type[Event], ...], on_handler_error: OnHandlerError
     ) -> None:
-        if inspect.iscoroutinefunction(listener):
-            raise FeatureInstallError(
-                f"{listener!r} is an async function: a listener is called at once and cannot be awaited. "
-                "Make it a plain function; it may put work on a queue."
-            )
-        self.listener = listener
+        if inspect.iscoroutinefunction(listener) or inspect.iscoroutinefunction(type(listener).__call__):
+            raise FeatureInstallError(_NOT_AWAITED.format(listener))
+        if on_handler_error not in ("raise", "log"):
+            raise FeatureInstallError(f"on_handler_error is 'raise' or 'log', got {on_handler_error!r}.")
+        self.listener: Callable[[Event], object] = listener
         self.kinds = kinds
         self.on_handler_error = on_handler_error
         self.name = getattr(listener, "__qualname__", type(listener).__qualname__)
@@ -109,6 +112,21 @@ class EventLog:
         Raises:
             Exception: What a listener raised that was installed with ``on_handler_error="raise"``.
         """
+        self._send(self._record(kind, path, fields))
+
+    def emit_quietly(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
+        """Record an event at a moment that may not fail: while an exception is on its way, or from a timer.
+
+        What a listener raises is recorded as :class:`HandlerFailed`, whatever it was installed with, so that it never
+        takes the place of the exception, or of the cancellation, that the event is about.
+        """
+        self._send(self._record(kind, path, fields), may_raise=False)
+
+    def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
+        """Record that something was skipped, repaired, ignored, or needs a look."""
+        self.emit(Notice, kind=kind, text=text, level=level)
+
+    def _record(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
         at = clock.monotonic()
         event = kind(
             time=self._offset + at,
@@ -119,31 +137,24 @@ class EventLog:
             **fields,
         )
         self.events.append(event)
+        return event
+
+    def _send(self, event: Event, *, may_raise: bool = True) -> None:
         for subscription in self._subscriptions:
             if not subscription.kinds or isinstance(event, subscription.kinds):
-                self._deliver(subscription, event)
+                self._deliver(subscription, event, may_raise)
 
-    def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
-        """Record that something was skipped, repaired, ignored, or needs a look."""
-        self.emit(Notice, kind=kind, text=text, level=level)
-
-    def _deliver(self, subscription: Subscription, event: Event) -> None:
+    def _deliver(self, subscription: Subscription, event: Event, may_raise: bool) -> None:
         try:
-            subscription.listener(event)
+            returned = subscription.listener(event)
+            if returned is not None and inspect.isawaitable(returned):
+                if inspect.iscoroutine(returned):
+                    returned.close()
+                raise FeatureInstallError(_NOT_AWAITED.format(subscription.listener))
         except Exception as problem:
-            if subscription.on_handler_error == "raise":
+            if may_raise and subscription.on_handler_error == "raise":
                 problem.add_note(f"raised by the listener {subscription.name} on {event.name}")
                 raise
-            at = clock.monotonic()
-            self.events.append(
-                HandlerFailed(
-                    time=self._offset + at,
-                    at=at,
-                    run_id=self.run_id,
-                    session_id=self.session_id,
-                    path=event.path,
-                    handler=subscription.name,
-                    event=event.name,
-                    error=f"{type(problem).__name__}: {problem}",
-                )
-            )
+            error = f"{type(problem).__name__}: {problem}"
+            fields = {"handler": subscription.name, "event": event.name, "error": error}
+            self._record(HandlerFailed, event.path, fields)

@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, settings
 from koogbook import clock
 
 settings.register_profile(
-    "koogbook", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    "koogbook",
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("koogbook")
 

@@ -78,17 +78,17 @@ class ModelCalls:
         self.records.append(
             CallRecord(number=number, path=current_path.get(), request=request, reply=None, seconds=0.0)
         )
-        self.log.emit(
-            LLMCallStarting,
-            call=number,
-            purpose=request.purpose,
-            model=str(request.model),
-            messages=len(request.messages),
-            tokens=request.tokens,
-            tools=tuple(spec.name for spec in request.tools),
-        )
         started = clock.monotonic()
         try:
+            self.log.emit(
+                LLMCallStarting,
+                call=number,
+                purpose=request.purpose,
+                model=str(request.model),
+                messages=len(request.messages),
+                tokens=request.tokens,
+                tools=tuple(spec.name for spec in request.tools),
+            )
             reply = await self.executor.execute(request)
         except BaseException as problem:
             self._failed(number, request, clock.monotonic() - started, problem)
@@ -117,7 +117,7 @@ class ModelCalls:
             seconds=seconds,
             error=error,
         )
-        self.log.emit(
+        self.log.emit_quietly(
             LLMCallFailed,
             call=number,
             purpose=request.purpose,

@@ -26,11 +26,15 @@ Measures = dict[str, float]
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to measure; ``run`` does the work once and gives what it measured, ``seconds`` among it."""
+    """One thing to measure; ``run`` does the work once and gives what it measured, ``seconds`` among it.
+
+    ``floor`` names the case that it is compared with, where that is not the table's first floor.
+    """
 
     name: str
     role: Role
     run: Callable[[], Measures]
+    floor: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,6 @@ class Column:
     digits: int = 3
 
 
-@dataclass(frozen=True)
-class Table:
-    """What one statement is measured by. ``facts`` give lines of their own, each with whether it holds."""
-
-    statement: str
-    title: str
-    cases: Sequence[Case]
-    columns: Sequence[Column]
-    bounds: Sequence[Bound]
-    missing: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    facts: Callable[[], Sequence[tuple[str, bool]]] = tuple
-
-
 @dataclass
 class Row:
     """The rounds of one case, or why a peer could not do it."""
@@ -84,7 +74,24 @@ class Row:
         return statistics.median(values) if values else None
 
 
-def measure(cases: Sequence[Case], rounds: int) -> dict[str, Row]:
+Rows = dict[str, Row]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one statement is measured by. ``facts`` give lines of their own, each with whether it holds."""
+
+    statement: str
+    title: str
+    cases: Sequence[Case]
+    columns: Sequence[Column]
+    bounds: Sequence[Bound]
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    facts: Callable[[Rows], Sequence[tuple[str, bool]]] = lambda rows: ()
+
+
+def measure(cases: Sequence[Case], rounds: int) -> Rows:
     """Run all cases in turn: one round to warm up, then ``rounds`` that count."""
     rows = {case.name: Row(case) for case in cases}
     for round_number in range(rounds + 1):
@@ -135,13 +142,16 @@ def machine() -> dict[str, Any]:
 def print_machine() -> None:
     here = machine()
     versions = ", ".join(f"{name} {version}" for name, version in here["versions"].items())
-    print(f"Python {here['python']}, SQLite {here['sqlite']}, {here['system']}, {here['cores']} cores; {versions}")
+    print(
+        f"Python {here['python']}, SQLite {here['sqlite']}, {here['system']}, {here['cores']} cores; {versions}"
+    )
 
 
-def print_table(table: Table, rows: dict[str, Row]) -> None:
+def print_table(table: Table, rows: Rows) -> None:
     """Median [lowest..highest] of each case, the ratios, and each bound with whether it was met."""
-    own = next(case.name for case in table.cases if case.role == "koogbook")
-    floor = next(case.name for case in table.cases if case.role == "floor")
+    first_own = next(case.name for case in table.cases if case.role == "koogbook")
+    first_floor = next(case.name for case in table.cases if case.role == "floor")
+    own_by_floor = {case.floor: case.name for case in table.cases if case.floor and case.role == "koogbook"}
     rounds = max(len(row.rounds) for row in rows.values())
     print(f"\n## {table.statement}: {table.title} (n = {rounds}, median [min..max])\n")
     first = table.columns[0].measure
@@ -156,8 +166,10 @@ def print_table(table: Table, rows: dict[str, Row]) -> None:
             [
                 case.name,
                 *(_cell(row, column) for column in table.columns),
-                _times(ratio(rows, case.name, floor, first)),
-                _times(ratio(rows, own, case.name, first)) if case.role != "koogbook" else "",
+                _times(ratio(rows, case.name, case.floor or first_floor, first)),
+                ""
+                if case.role == "koogbook"
+                else _times(ratio(rows, own_by_floor.get(case.name, first_own), case.name, first)),
             ]
         )
     lines.extend([name, "not installed", *[""] * len(table.columns), ""] for name in table.missing)
@@ -167,14 +179,14 @@ def print_table(table: Table, rows: dict[str, Row]) -> None:
     print()
     for bound in table.bounds:
         print(f"  {_verdict(bound, rows)}")
-    for text, holds in table.facts():
+    for text, holds in table.facts(rows):
         print(f"  {text}: {'met' if holds else 'missed'}")
     for note in table.notes:
         print(f"  Note: {note}")
     sys.stdout.flush()
 
 
-def as_data(table: Table, rows: dict[str, Row]) -> dict[str, Any]:
+def as_data(table: Table, rows: Rows) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "statement": table.statement,
@@ -195,13 +207,13 @@ def as_data(table: Table, rows: dict[str, Row]) -> dict[str, Any]:
             }
             for bound in table.bounds
         ],
-        "facts": [{"text": text, "met": holds} for text, holds in table.facts()],
+        "facts": [{"text": text, "met": holds} for text, holds in table.facts(rows)],
         "not installed": list(table.missing),
         "notes": list(table.notes),
     }
 
 
-def ratio(rows: dict[str, Row], case: str, over: str, measured: str) -> float | None:
+def ratio(rows: Rows, case: str, over: str, measured: str) -> float | None:
     """Median over median; None where one of them is missing."""
     if case not in rows or over not in rows:
         return None
@@ -224,7 +236,7 @@ def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _verdict(bound: Bound, rows: dict[str, Row]) -> str:
+def _verdict(bound: Bound, rows: Rows) -> str:
     what = bound.text or f"{bound.case} / {bound.over}"
     found = ratio(rows, bound.case, bound.over, bound.measure)
     if found is None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import floors
 import peers
-from harness import Bound, Case, Column, Measures, Table
+from harness import Bound, Case, Column, Measures, Rows, Table
 from workload import SAVED_STEPS, TEXTS, bytes_in, fresh_folder, summed_up
 
 import koogbook as kb
@@ -115,8 +115,8 @@ def _cases() -> tuple[list[Case], list[str]]:
     own = [
         Case(NORMAL, "koogbook", koogbook_saving("normal")),
         Case(FLOOR_NORMAL, "floor", floors.content_addressed("NORMAL")),
-        Case(FULL, "koogbook", koogbook_saving("full")),
-        Case(FLOOR_FULL, "floor", floors.content_addressed("FULL")),
+        Case(FULL, "koogbook", koogbook_saving("full"), floor=FLOOR_FULL),
+        Case(FLOOR_FULL, "floor", floors.content_addressed("FULL"), floor=FLOOR_FULL),
         Case(COMPRESSED, "koogbook", koogbook_saving("normal", compressing=True)),
     ]
     return (
@@ -158,12 +158,33 @@ def tables() -> tuple[Table, Table]:
             Bound(NORMAL, MESSAGES, 1 / 200, "bytes"),
             Bound(NORMAL, FLOOR_NORMAL, 1.5, "bytes"),
             Bound(
-                NORMAL, FLOOR_NORMAL, 1.3, "growth", "growth of koogbook / growth of the floor, durability normal"
+                NORMAL,
+                FLOOR_NORMAL,
+                1.3,
+                "growth",
+                "growth of koogbook / growth of the floor, durability normal",
             ),
-            Bound(FULL, FLOOR_FULL, 1.3, "growth", "growth of koogbook / growth of the floor, durability full"),
+            Bound(
+                FULL, FLOOR_FULL, 1.3, "growth", "growth of koogbook / growth of the floor, durability full"
+            ),
             Bound(COMPRESSED, NORMAL, 1.1, "bytes", "bytes with ten compressions / without"),
         ],
         missing=missing,
+        facts=_added_by_compressions,
         notes=["growth is the time of the last 100 steps over that of the first 100."],
     )
     return times, sizes
+
+
+def _added_by_compressions(rows: Rows) -> list[tuple[str, bool]]:
+    with_them, without = rows[COMPRESSED].median("added"), rows[NORMAL].median("added")
+    summaries = rows[COMPRESSED].median("summaries")
+    if with_them is None or without is None or summaries is None:
+        return []
+    added = with_them - without
+    return [
+        (
+            f"ten compressions add {added:,.0f} bytes to the store; their summaries have {summaries:,.0f}",
+            added <= summaries,
+        )
+    ]

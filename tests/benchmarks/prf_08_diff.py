@@ -68,7 +68,9 @@ def table() -> Table:
         ],
         columns=[Column("seconds", "ms", 1e-3 * _REPEATS, 3)],
         bounds=[Bound(OWN, DIFFLIB, 0.5), Bound(OWN, DIFFLIB_IDS, 0.5), Bound(OWN, FLOOR, 6.0)],
-        notes=["koogbook gives a fate with its position and tokens for each of the 2,000; the others give ranges."],
+        notes=[
+            "koogbook gives a fate with its position and tokens for each of the 2,000; the others give ranges."
+        ],
     )
 
 

@@ -34,9 +34,15 @@ GROUPS: tuple[tuple[tuple[str, ...], Callable[[], Sequence[Table]]], ...] = (
 
 def main() -> None:
     known = [statement for statements, _ in GROUPS for statement in statements]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=LEAST_ROUNDS, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--only", type=str.upper, choices=known, action="append", help="a statement; repeatable")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--runs", type=int, default=LEAST_ROUNDS, help="rounds that count (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", type=str.upper, choices=known, action="append", help="a statement; repeatable"
+    )
     parser.add_argument("--json", action="store_true", help="plain data, every round of every case")
     asked = parser.parse_args()
     wanted = asked.only or known

@@ -20,6 +20,7 @@ RowWord = VerdictWord | Literal["not checked"]
 MOST_ROWS = 60
 _SHORTEST_RUN = 3
 _OPEN_AT_THE_END = 20
+_FIRST = 20
 _WORDS: tuple[RowWord, ...] = ("resumable", "with warning", "not resumable", "ended", "not checked")
 
 
@@ -56,16 +57,30 @@ class CheckpointRow(Struct, frozen=True, kw_only=True):
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
-    """A straight run of a session in one row: nothing forks in it and nothing is wrong."""
+    """A straight run of one session and one verdict in one row: nothing forks in it."""
 
     first: str
     last: str
     session: str
     count: int
     bytes: int
+    word: RowWord
+    note: int | None
     lane: int
     parent_row: int | None
     passing: tuple[int, ...]
+
+
+class CutRow(Struct, frozen=True):
+    """The place where the middle of a very long table is left out, with how many checkpoints."""
+
+    count: int
+    lane: int = 0
+    parent_row: None = None
+    passing: tuple[int, ...] = ()
+
+
+Row = CheckpointRow | RunRow | CutRow
 
 
 class Detail(Struct, frozen=True):
@@ -86,7 +101,7 @@ class CheckpointState(Struct, frozen=True, kw_only=True):
     total: int
     sentence: str
     day: str
-    rows: tuple[CheckpointRow | RunRow, ...]
+    rows: tuple[Row, ...]
     details: tuple[Detail, ...]
 
 
@@ -117,7 +132,7 @@ def checkpoint_state(
         total=len(infos),
         sentence=_sentence([judged[info.id][0] for info in infos]),
         day=days.pop() if len(days) == 1 else "",
-        rows=tuple(rows) if len(rows) <= MOST_ROWS else tuple(_runs(rows)),
+        rows=tuple(rows) if len(rows) <= MOST_ROWS else _cut(list(_runs(rows))),
         details=details,
     )
 
@@ -224,6 +239,8 @@ def _runs(rows: Sequence[CheckpointRow]) -> Iterator[CheckpointRow | RunRow]:
             bytes=sum(rows[row].bytes for row in run),
             lane=rows[first].lane,
             parent_row=parent_row,
+            word=rows[first].word,
+            note=rows[first].note,
             passing=rows[first].passing,
         )
 
@@ -231,9 +248,9 @@ def _runs(rows: Sequence[CheckpointRow]) -> Iterator[CheckpointRow | RunRow]:
 def _straight(rows: Sequence[CheckpointRow]) -> Iterator[list[int]]:
     run: list[int] = []
     for index, row in enumerate(rows):
-        plain = row.word in ("resumable", "not checked") and not (row.branches or row.fork or row.left_out)
-        follows = bool(run) and row.parent_row == run[-1] and row.session == rows[run[-1]].session
-        if not plain or index >= len(rows) - _OPEN_AT_THE_END:
+        forks = bool(row.branches or row.fork) or row.word == "ended"
+        follows = bool(run) and row.parent_row == run[-1] and _alike(row, rows[run[-1]])
+        if forks or index >= len(rows) - _OPEN_AT_THE_END:
             if run:
                 yield run
             yield [index]
@@ -246,3 +263,26 @@ def _straight(rows: Sequence[CheckpointRow]) -> Iterator[list[int]]:
             run = [index]
     if run:
         yield run
+
+
+def _alike(row: CheckpointRow, other: CheckpointRow) -> bool:
+    return (row.session, row.word, row.note) == (other.session, other.word, other.note)
+
+
+def _cut(rows: Sequence[CheckpointRow | RunRow]) -> tuple[Row, ...]:
+    """The first and the last rows where even the runs are too many."""
+    if len(rows) <= MOST_ROWS:
+        return tuple(rows)
+    tail = len(rows) - (MOST_ROWS - _FIRST)
+    gone = rows[_FIRST:tail]
+    missing = sum(row.count if isinstance(row, RunRow) else 1 for row in gone)
+    shift = tail - _FIRST - 1
+    kept: list[Row] = [*rows[:_FIRST], CutRow(missing)]
+    for row in rows[tail:]:
+        parent = row.parent_row
+        if parent is not None and _FIRST <= parent < tail:
+            parent = None
+        elif parent is not None and parent >= tail:
+            parent -= shift
+        kept.append(replace(row, parent_row=parent))
+    return tuple(kept)

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from koogbook.notebook.views.checkpoint_state import CheckpointRow, CheckpointState, Detail, RunRow
+from msgspec import Struct
+
+from koogbook.notebook.views.checkpoint_state import (
+    CheckpointRow,
+    CheckpointState,
+    CutRow,
+    Detail,
+    Row,
+    RunRow,
+)
 from koogbook.notebook.views.measure import count, cut_middle, plain, thousands
 
 COLUMNS = 100
 _LOUD = ("with warning", "not resumable")
 _FIRST_AND_LAST = 20
 _LONGEST_ID = 8
-_NODE = 24
+_CLOCK = 12
+_MOST_FORKS = 6
 
 
 def checkpoint_text(state: CheckpointState) -> str:
@@ -29,21 +39,99 @@ def checkpoint_text(state: CheckpointState) -> str:
 
 
 def _table(state: CheckpointState) -> list[str]:
-    rows = state.rows
-    ids = _short_ids([*_ids(rows)])
-    lanes = 1 + max(max([row.lane, *row.passing, *_branches(row)]) for row in rows)
-    tree = max(4, 2 * lanes)
-    wide = max(4, *(len(ids[id]) for id in ids))
-    time = max(len(row.time) if isinstance(row, CheckpointRow) else 0 for row in rows)
-    time = 8 if time <= 12 else time
-    node = max(_NODE - max(0, tree - 4) - max(0, 2 * wide - 12) - max(0, time - 8), 12)
-    head = (
-        f"  {'tree':<{tree}}  {'id':<{wide}}  {'time':<{time}}  {'after node':<{node}}  "
-        f"{'ver':>4}  {'msgs':>5}  {'tokens':>7}  {'new kB':>7}  {'parent':<{max(wide, 6)}}  verdict"
+    shape = _shape(state.rows)
+    head = _columns(
+        shape, "tree", "id", "time", "after node", "ver", "msgs", "tokens", "new kB", "parent", "verdict"
     )
-    lines = [head, "  " + "-" * (min(len(head) + 6, COLUMNS) - 2)]
-    drawn = [_row(row, ids, tree, wide, time, node) for row in rows]
-    return lines + _shortened(drawn)
+    drawn = [_row(row, shape) for row in state.rows]
+    return [head, "  " + "-" * (COLUMNS - 2), *_shortened(drawn)]
+
+
+class _Shape(Struct, frozen=True):
+    """How wide each column is; the path takes what is left."""
+
+    ids: dict[str, str]
+    tree: int
+    id: int
+    time: int
+    node: int
+    version: int
+    messages: int
+    tokens: int
+    bytes: int
+    parent: int
+
+
+def _shape(rows: Sequence[Row]) -> _Shape:
+    ids = _short_ids([*_ids(rows)])
+    single = [row for row in rows if isinstance(row, CheckpointRow)]
+    lanes = 1 + max(max([row.lane, *row.passing, *_branches(row)]) for row in rows)
+    time = max((len(row.time) for row in single), default=8)
+    widths = {
+        "tree": max(4, 2 * lanes - 1),
+        "id": max([4, *(len(ids[row.id]) for row in single)]),
+        "time": 8 if time <= _CLOCK else time,
+        "version": max([3, *(len(thousands(row.version)) for row in single)]),
+        "messages": max([4, *(len(thousands(row.messages)) for row in single)]),
+        "tokens": max([6, *(len(thousands(row.tokens)) for row in single)]),
+        "bytes": max([6, *(len(_kilobytes(row.bytes)) for row in single)]),
+        "parent": max([6, *(len(ids[row.parent]) for row in single if row.parent is not None)]),
+    }
+    verdict = max([7, *(len(_verdict(row)) for row in single)])
+    node = COLUMNS - 2 - sum(widths.values()) - verdict - 2 * 9
+    return _Shape(ids=ids, node=max(node, 10), **widths)
+
+
+def _columns(shape: _Shape, *cells: str) -> str:
+    tree, id, time, node, version, messages, tokens, bytes, parent, verdict = cells
+    return (
+        f"  {tree:<{shape.tree}}  {id:<{shape.id}}  {time:<{shape.time}}  {node:<{shape.node}}  "
+        f"{version:>{shape.version}}  {messages:>{shape.messages}}  {tokens:>{shape.tokens}}  "
+        f"{bytes:>{shape.bytes}}  {parent:<{shape.parent}}  {verdict}"
+    )
+
+
+def _row(row: Row, shape: _Shape) -> str:
+    if isinstance(row, CutRow):
+        return f"       ... {count(row.count, 'checkpoint')} left out here ..."
+    if isinstance(row, RunRow):
+        span = f"{shape.ids[row.first]} to {shape.ids[row.last]}"
+        words = (
+            f"{count(row.count, 'checkpoint')} in a row, {span}, {_kilobytes(row.bytes)} kB, {_verdict(row)}"
+        )
+        return f"  {_lanes(row):<{shape.tree}}  {words}"
+    return _columns(
+        shape,
+        _lanes(row),
+        shape.ids[row.id],
+        row.time[: shape.time],
+        _path(row, shape.node),
+        thousands(row.version),
+        thousands(row.messages),
+        thousands(row.tokens),
+        _kilobytes(row.bytes),
+        "-" if row.parent is None else shape.ids[row.parent],
+        _verdict(row),
+    )
+
+
+def _path(row: CheckpointRow, room: int) -> str:
+    """The whole path if there is room, else the node, else both ends of it."""
+    whole = plain(row.folder + row.node)
+    kind = f" [{row.kind}]" if row.kind not in ("node", "tombstone", "fork") else ""
+    for text in (whole + kind, whole, plain(row.node) + kind, plain(row.node)):
+        if len(text) <= room:
+            return text
+    return cut_middle(plain(row.node), room, "..")
+
+
+def _verdict(row: CheckpointRow | RunRow) -> str:
+    word = row.word.upper() if row.word in _LOUD else row.word
+    return f"{word} ({row.note})" if row.note is not None else word
+
+
+def _kilobytes(bytes: int) -> str:
+    return f"{bytes / 1000:,.1f}"
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -54,25 +142,10 @@ def _shortened(lines: list[str]) -> list[str]:
     return [*lines[:_FIRST_AND_LAST], hidden, *lines[-_FIRST_AND_LAST:]]
 
 
-def _row(row: CheckpointRow | RunRow, ids: dict[str, str], tree: int, wide: int, time: int, node: int) -> str:
-    drawn = f"  {_lanes(row):<{tree}}  "
+def _lanes(row: Row) -> str:
+    sign = "T" if isinstance(row, CheckpointRow) and row.word == "ended" else "o"
     if isinstance(row, RunRow):
-        span = f"{ids[row.first]} to {ids[row.last]}"
-        return f"{drawn}{count(row.count, 'checkpoint')} in a row, {span}, {row.bytes / 1000:.1f} kB"
-    parent = ids[row.parent] if row.parent is not None else "-"
-    word = row.word.upper() if row.word in _LOUD else row.word
-    note = f" ({row.note})" if row.note is not None else ""
-    kind = "" if row.kind in ("node", "tombstone") else f" [{row.kind}]"
-    path = plain(cut_middle(row.folder + row.node, node - len(kind), "..")) + kind
-    return (
-        f"{drawn}{ids[row.id]:<{wide}}  {row.time[:time]:<{time}}  {path[:node]:<{node}}  "
-        f"{row.version:>4}  {thousands(row.messages):>5}  {thousands(row.tokens):>7}  "
-        f"{row.bytes / 1000:>7.1f}  {parent:<{max(wide, 6)}}  {word}{note}"
-    )
-
-
-def _lanes(row: CheckpointRow | RunRow) -> str:
-    sign = ":" if isinstance(row, RunRow) else "T" if row.word == "ended" else "o"
+        sign = ":"
     last = max([row.lane, *row.passing, *_branches(row)])
     cells = []
     for lane in range(last + 1):
@@ -88,19 +161,19 @@ def _lanes(row: CheckpointRow | RunRow) -> str:
     return joined
 
 
-def _crossed(row: CheckpointRow | RunRow, lane: int) -> bool:
+def _crossed(row: Row, lane: int) -> bool:
     return row.lane < lane <= max(_branches(row), default=0)
 
 
-def _branches(row: CheckpointRow | RunRow) -> tuple[int, ...]:
+def _branches(row: Row) -> tuple[int, ...]:
     return row.branches if isinstance(row, CheckpointRow) else ()
 
 
-def _ids(rows: Sequence[CheckpointRow | RunRow]) -> Iterator[str]:
+def _ids(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         if isinstance(row, RunRow):
             yield from (row.first, row.last)
-        else:
+        elif isinstance(row, CheckpointRow):
             yield row.id
             if row.parent is not None:
                 yield row.parent
@@ -121,10 +194,14 @@ def _legend(state: CheckpointState) -> list[str]:
         if isinstance(row, CheckpointRow) and row.fork and row.parent is not None:
             forks.setdefault(row.session, row.parent)
     words = ["o checkpoint", "T ended"]
-    words += [f"{session} is a fork of {parent}" for session, parent in list(forks.items())[:3]]
-    if len(forks) > 3:
-        words.append(f"{len(forks) - 3} more forks")
-    return ["  " + plain("   ".join(words), COLUMNS - 2)]
+    if any(isinstance(row, RunRow) for row in state.rows):
+        words.append(": several in a row")
+    words += [f"{session} is a fork of {parent}" for session, parent in [*forks.items()][:_MOST_FORKS]]
+    if len(forks) > _MOST_FORKS:
+        words.append(f"and {count(len(forks) - _MOST_FORKS, 'fork')} more")
+    return wrap(
+        "   ".join(plain(word, 60) for word in words), COLUMNS, initial_indent="  ", subsequent_indent="  "
+    )
 
 
 def _detail(detail: Detail) -> list[str]:
@@ -133,4 +210,3 @@ def _detail(detail: Detail) -> list[str]:
     lines = [f"({detail.number}) {plain(ids)}: {detail.word}{saved}"]
     for reason in detail.reasons:
         lines += wrap(plain(reason), COLUMNS, initial_indent="    - ", subsequent_indent="      ")
-    return lines

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from koogbook.notebook.views.checkpoint_state import (
     CheckpointRow,
     CheckpointState,
+    CutRow,
     Detail,
+    Row,
     RowWord,
     RunRow,
     Verdict,
@@ -23,7 +25,7 @@ __all__ = ["CheckpointState", "Verdict", "checkpoint_element", "checkpoint_state
 
 ROW = 32
 TREE = 56
-_FIRST_LANE, _LANE = 14, 13
+_FIRST_LANE, _LANE = 10, 12
 _RADIUS = 4.5
 
 _MARKS: dict[RowWord, tuple[str, Tone]] = {
@@ -34,7 +36,7 @@ _MARKS: dict[RowWord, tuple[str, Tone]] = {
     "not checked": ("idle", "ink2"),
 }
 _TD = "padding:0 8px;white-space:nowrap;text-align:"
-_NODE_CELL = "padding:0 8px;white-space:nowrap;text-align:left;width:100%;max-width:0;overflow:hidden;text-overflow:ellipsis"
+_NODE_CELL = f"{_TD}left;width:100%;max-width:0;overflow:hidden;text-overflow:ellipsis"
 
 
 def checkpoint_element(state: CheckpointState) -> Element:
@@ -107,9 +109,12 @@ def _head(word: str, align: str, cls: str) -> Element:
     return h("th", word, scope="col", cls=f"kb-small kb-quiet {cls}".rstrip(), style=style)
 
 
-def _cells(row: CheckpointRow | RunRow) -> list[Element]:
+def _cells(row: Row) -> list[Element]:
     if isinstance(row, RunRow):
         return [_run_cell(row)]
+    if isinstance(row, CutRow):
+        words = f"\u2026 {count(row.count, 'checkpoint')} left out here \u2026"
+        return [h("td", words, colspan=10, cls="kb-quiet kb-t-sunk", style=_TD + "center")]
     quiet = "kb-quiet" if row.word == "ended" else ""
     tone = "kb-accent" if row.lane else "kb-quiet"
     return [
@@ -131,14 +136,17 @@ def _td(content: Element | str, align: str, cls: str) -> Element:
 
 
 def _run_cell(row: RunRow) -> Element:
-    words = f"{count(row.count, 'checkpoint')} in a row, nothing forks and nothing is wrong \u00b7 "
-    ids = h("code", f"{row.first} \u2026 {row.last}", cls="kb-code")
+    mark, tone = _MARKS[row.word]
+    words = f"{count(row.count, 'checkpoint')} in a row"
+    ids = h("code", f"{cut_middle(row.first, 16)} \u2026 {cut_middle(row.last, 16)}", cls="kb-code")
+    note = f" ({row.note})" if row.note is not None else ""
     return h(
         "td",
-        h("span", words, ids, f" \u00b7 {size(row.bytes)}", cls="kb-quiet"),
+        h("span", words, " \u00b7 ", ids, f" \u00b7 {size(row.bytes)} \u00b7 ", cls="kb-quiet"),
+        pair(glyph(mark, tone=tone), row.word + note, tone),
         colspan=10,
         cls="kb-t-sunk",
-        style=_TD + "left",
+        style=_TD + "left;max-width:0;overflow:hidden;text-overflow:ellipsis",
     )
 
 
@@ -173,7 +181,9 @@ def _verdict(row: CheckpointRow) -> Element:
 
 
 def size(bytes: int) -> str:
-    """Bytes as ``0.2 kB``, ``9.8 kB``, ``1.2 MB``."""
+    """Bytes as ``80 B``, ``9.8 kB``, ``1.2 MB``."""
+    if bytes < 100:
+        return f"{bytes} B"
     if bytes < 999_950:
         return f"{bytes / 1000:.1f} kB"
     return f"{bytes / 1_000_000:,.1f} MB"
@@ -206,7 +216,7 @@ def _colour(lane: int) -> str:
     return "var(--kb-accent)" if lane else "var(--kb-ink2)"
 
 
-def _line(state: CheckpointState, row: int, entry: CheckpointRow | RunRow) -> Iterator[Element]:
+def _line(state: CheckpointState, row: int, entry: Row) -> Iterator[Element]:
     x, y = _x(entry.lane), _y(row)
     if entry.parent_row is None:
         if isinstance(entry, CheckpointRow) and entry.parent_missing:
@@ -225,8 +235,10 @@ def _path(d: str, lane: int, dash: str | None = None) -> Element:
     return h("path", d=d, fill="none", stroke=_colour(lane), stroke_width=1.5, stroke_dasharray=dash)
 
 
-def _node_mark(row: int, entry: CheckpointRow | RunRow) -> Element:
+def _node_mark(row: int, entry: Row) -> Element:
     x, y, paper = _x(entry.lane), _y(row), "var(--kb-paper)"
+    if isinstance(entry, CutRow):
+        return _path(f"M{x:g} {y - 8:g}v16", 0, dash="1 4")
     if isinstance(entry, RunRow):
         return h(
             "rect", x=x - 3.5, y=y - 7, width=7, height=14, rx=3.5, fill=paper, stroke=_colour(entry.lane)

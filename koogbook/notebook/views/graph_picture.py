@@ -251,11 +251,11 @@ def _second(node: NodeRow) -> str:
         return cut_middle(one_line(node.types), 30)
     if node.status == "running":
         return f"visit {node.visits} \u00b7 running"
-    words = [f"\u00d7{node.visits}", duration(node.seconds)]
     if node.status == "failed":
-        words[0] = f"failed \u00d7{node.failures}"
+        return f"failed \u00d7{node.failures} \u00b7 {one_line(node.fact).partition(':')[0]}"
+    words = [f"\u00d7{node.visits}", duration(node.seconds)]
     if node.fact:
-        words.append(one_line(node.fact).partition(":")[0] if node.status == "failed" else node.fact)
+        words.append(node.fact)
     return " \u00b7 ".join(words)
 
 

@@ -1,0 +1,98 @@
+"""A real browser for the pages that views become."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+_QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+#: Pairs of texts or boxes inside one picture that lie on each other, and texts that leave their picture.
+_COLLISIONS = """
+() => {
+  const found = [];
+  const meet = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5
+    && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
+  for (const picture of document.querySelectorAll('svg.kb-picture')) {
+    const frame = picture.getBoundingClientRect();
+    const texts = [...picture.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([name, box], place) => {
+      if (box.left < frame.left - 0.5 || box.right > frame.right + 0.5
+          || box.top < frame.top - 0.5 || box.bottom > frame.bottom + 0.5) found.push(`${name} leaves`);
+      for (const [other, second] of texts.slice(place + 1))
+        if (meet(box, second)) found.push(`${name} on ${other}`);
+    });
+  }
+  return found;
+}
+"""
+
+
+def _chromium() -> str | None:
+    named = os.environ.get("CHROMIUM")
+    places = [named] if named else [*_PLACES, shutil.which("chromium") or ""]
+    return next((place for place in places if place and Path(place).exists()), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A running Chromium; where there is none the test is skipped, on CI it fails."""
+    path = _chromium()
+    if path is None:
+        message = "No Chromium: set CHROMIUM to its path, or install it as /usr/bin/chromium."
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def chromium_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """A function that shows a document and gives the page: ``chromium_page(html, width=640, theme="dark")``."""
+    contexts = []
+
+    def show(html: str, *, width: int = 1100, theme: str = "light") -> Any:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=theme, java_script_enabled=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_content(html)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def collisions() -> Callable[[Any], list[str]]:
+    """A function that names the texts of a page's pictures that lie on each other or leave their picture."""
+    return lambda page: page.evaluate(_COLLISIONS)
+
+
+@pytest.fixture
+def sideways() -> Callable[[Any], int]:
+    """A function that gives how many px a page is wider than its window."""
+    return lambda page: page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
