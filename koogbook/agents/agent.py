@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -143,8 +144,8 @@ class Agent:
         Raises:
             Exception: What a node, an interceptor or a listener raised; ``error.run`` is the run as far as it came.
         """
-        self._was_run = True
         compiled = compile_strategy(self.strategy)
+        self._was_run = True
         context, interceptors = self._start(
             compiled, input, clock.new_id() if session_id is None else session_id
         )
@@ -156,16 +157,19 @@ class Agent:
             for around in reversed(overriding(interceptors, "around_run")):
                 call = partial(around, context, call=call)
             run.output = await call(input)
-            log.emit(RunCompleted, "", output=run.output)
         except BaseException as problem:
-            run.error = problem
             _attach(problem, run)
-            log.emit(
+            log.emit_quietly(
                 RunFailed,
                 "",
                 error=f"{type(problem).__name__}: {problem}",
                 cancelled=isinstance(problem, asyncio.CancelledError),
             )
+            raise
+        try:
+            log.emit(RunCompleted, "", output=run.output)
+        except BaseException as problem:
+            _attach(problem, run)
             raise
         return run
 
@@ -182,10 +186,13 @@ class Agent:
 
     async def close(self) -> None:
         """Flush the installed features. Executors and stores belong to whoever made them."""
-        log = EventLog("", "", self._subscriptions)
-        log.emit(AgentClosing, "", agent_id=self.id)
+        subscriptions = list(self._subscriptions)
         for installed in self._features.values():
-            await installed.close()
+            subscriptions.extend(installed.subscriptions)
+        async with AsyncExitStack() as closing:
+            for installed in reversed(self._features.values()):
+                closing.push_async_callback(installed.close)
+            EventLog("", "", subscriptions).emit(AgentClosing, "", agent_id=self.id)
 
     async def __aenter__(self) -> Self:
         return self
@@ -250,6 +257,7 @@ def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
 
 
 def _attach(problem: BaseException, run: Run) -> None:
+    run.error = problem
     try:
         problem.run = run  # type: ignore[attr-defined]
     except AttributeError:

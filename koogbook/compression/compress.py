@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from koogbook.llm.session import LLMWriteSession
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel
-from koogbook.messages.pairing import pair_messages
+from koogbook.messages.pairing import Pairing, pair_messages
 from koogbook.messages.prompt import Prompt, as_messages
 from koogbook.pipeline import EventLog
 from koogbook.tools.tool import ToolRegistry
@@ -40,8 +41,9 @@ async def compress_session(
 ) -> Ledger:
     """Compress the history of an open write session; either all of it happens or nothing.
 
-    A result that is longer than what it replaces is refused, reported and not taken, unless ``allow_longer`` (which
-    ``compat="koog"`` implies).
+    The messages alone change: id, params, tools and model are afterwards what they were, whatever the strategy did
+    with them. A result that is longer than what it replaces is refused, reported and not taken, unless
+    ``allow_longer`` (which ``compat="koog"`` implies).
 
     Raises:
         InvalidCompressionError: The result breaks a rule.
@@ -50,7 +52,7 @@ async def compress_session(
     chosen = WholeHistory() if strategy is None else strategy
     name = _name(chosen)
     context = session._context
-    before = session.prompt
+    before, tools, model = session.prompt, session.tools, session.model
     log = context.log
     memory = [message for message in before.messages if message.is_memory and not message.is_summary]
     notes = _quoted_markers(memory) if preserve_memory else []
@@ -58,28 +60,27 @@ async def compress_session(
     started = clock.monotonic()
     try:
         outcome = await chosen.compress(session, tuple(memory) if preserve_memory else ())
-        after, summaries, more_notes = _result(name, before, session.prompt, outcome)
+        after, summaries, more_notes = _result(name, before, session._prompt, outcome)
         _check(name, before.messages, after, getattr(chosen, "drops_system", False))
+        ledger = account_for(
+            name,
+            before.messages,
+            after,
+            summaries=summaries,
+            memory=memory if preserve_memory else (),
+            model_calls=len(context.calls.records) - calls,
+            seconds=clock.monotonic() - started,
+            notes=(*notes, *more_notes),
+        )
     except BaseException as problem:
-        session._prompt = before
+        session._prompt, session._tools, session._model = before, tools, model
         log.emit(CompressionFailed, strategy=name, error=f"{type(problem).__name__}: {problem}")
         raise
-    ledger = account_for(
-        name,
-        before.messages,
-        after,
-        summaries=summaries,
-        memory=memory if preserve_memory else (),
-        model_calls=len(context.calls.records) - calls,
-        seconds=clock.monotonic() - started,
-        notes=(*notes, *more_notes),
-    )
     longer_is_fine = context.compat == "koog" if allow_longer is None else allow_longer
     ledger = ledger if longer_is_fine else _refuse_longer(ledger)
+    session._prompt, session._tools, session._model = before, tools, model
     if ledger.status == "applied":
-        session._prompt = before.with_messages(after)
-    else:
-        session._prompt = before
+        session._prompt = Prompt(after, id=before.id, params=before.params, allow_duplicate=True)
     log.emit(CompressionCompleted, ledger=ledger)
     for note in ledger.notes:
         log.notice("compression", note)
@@ -102,7 +103,7 @@ def _result(
     name: str, before: Prompt, assigned: Prompt, outcome: Outcome
 ) -> tuple[tuple[Message, ...], tuple[Summary, ...], list[str]]:
     """The one history that a strategy's return value and its assignment together mean."""
-    has_assigned = assigned is not before and assigned.messages != before.messages
+    has_assigned = len(assigned) != len(before) or not assigned.is_extension_of(before)
     if outcome is None:
         if has_assigned:
             return assigned.messages, (), []
@@ -125,9 +126,14 @@ def _result(
             "kb.UNCHANGED. The history is as it was."
         )
     if has_assigned and assigned.messages != returned:
+        how = (
+            "appended to session.prompt (session.request() does; kb.summarise and session.send() do not)"
+            if assigned.is_extension_of(before)
+            else "assigned to session.prompt"
+        )
         raise InvalidCompressionError(
-            f"{name}.compress assigned a history of {len(assigned)} messages to session.prompt and returned "
-            f"another one of {len(returned)}. The history is as it was. Do one of the two."
+            f"{name}.compress {how}, which makes a history of {len(assigned)} messages, and returned another one "
+            f"of {len(returned)}. The history is as it was. Do one of the two."
         )
     return returned, outcome.summaries if isinstance(outcome, Composition) else (), []
 
@@ -138,11 +144,20 @@ def _check(name: str, before: Sequence[Message], after: Sequence[Message], drops
             f"{name} left nothing of {len(before)} messages. The history is as it was. To clear a history, assign "
             "an empty one to session.prompt yourself."
         )
-    broken = pair_messages(after).defects
-    if broken and len(broken) > len(pair_messages(before).defects):
+    parted = _parted(before, after)
+    if parted:
         raise InvalidCompressionError(
-            f"{name} parted tool calls from their results: {'; '.join(map(str, broken[:3]))}. The history is as "
-            "it was. Keep or drop a call and its results together (kb.groups gives the pieces)."
+            f"{name} parted tool calls from their results: {'; '.join(parted[:3])}. The history is as it was. "
+            "Keep or drop a call and its results together (kb.groups gives the pieces)."
+        )
+    times = Counter(message.id for message in before)
+    doubled = [
+        one for one, count in Counter(message.id for message in after).items() if count > max(times[one], 1)
+    ]
+    if doubled:
+        raise InvalidCompressionError(
+            f"{name} put messages twice into its result: {', '.join(doubled[:3])}. The history is as it was. "
+            "Keep each message once."
         )
     if not drops_system:
         kept = {message.id for message in after}
@@ -152,6 +167,23 @@ def _check(name: str, before: Sequence[Message], after: Sequence[Message], drops
                 f"{name} dropped the system messages at {lost}. The history is as it was. Keep them, or say that "
                 "it is meant: drops_system = True on the strategy."
             )
+
+
+def _parted(before: Sequence[Message], after: Sequence[Message]) -> list[str]:
+    """Where calls and results belong together no more, in words; what was broken before counts for nothing."""
+    was, now = pair_messages(before), pair_messages(after)
+    known = {(one.kind, before[one.position].id, one.call_id) for one in was.defects}
+    parted = [str(one) for one in now.defects if (one.kind, after[one.position].id, one.call_id) not in known]
+    if now.tail is not None and _open_calls(after, now) != _open_calls(before, was):
+        parted.append(f"message {now.tail}: the results of its calls are gone")
+    return parted
+
+
+def _open_calls(messages: Sequence[Message], pairing: Pairing) -> tuple[str, int] | None:
+    """The message whose calls are open, and how many of them have a result already."""
+    if pairing.tail is None:
+        return None
+    return messages[pairing.tail].id, sum(pair.call_message == pairing.tail for pair in pairing.pairs)
 
 
 def _refuse_longer(ledger: Ledger) -> Ledger:

@@ -35,8 +35,11 @@ def check_facts(ledger: Ledger, facts: Iterable[Fact]) -> tuple[FactFinding, ...
     """Look for each fact in both histories of a compression.
 
     Raises:
-        TypeError: A fact is neither text, compiled pattern nor function.
+        TypeError: A fact is neither text, compiled pattern nor function, or ``facts`` is one text.
+        ValueError: A fact is an empty text.
     """
+    if isinstance(facts, str):
+        raise TypeError(f"Facts come as a list, not as one text: must_keep=[{facts!r}].")
     return tuple(_check(ledger, fact) for fact in facts)
 
 
@@ -65,6 +68,8 @@ def _check(ledger: Ledger, fact: Fact) -> FactFinding:
 
 def _matcher(fact: Fact) -> tuple[str, Literal["text", "regex", "predicate"], Callable[[Message], bool]]:
     if isinstance(fact, str):
+        if not fact:
+            raise ValueError("An empty text stands in every message and is no fact that could be lost.")
         return fact, "text", lambda message: fact in searchable_text(message)
     if isinstance(fact, re.Pattern):
         return fact.pattern, "regex", lambda message: fact.search(searchable_text(message)) is not None

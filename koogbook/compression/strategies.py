@@ -37,8 +37,9 @@ class HistoryCompressionStrategy(Protocol):
 
     ``compress`` either returns the new history (messages, a prompt, or :func:`compose`'s result) or assigns
     ``session.prompt`` itself. To leave the prompt alone it returns ``UNCHANGED``. Returning nothing without having
-    assigned is taken for a slip and reported. The result is checked: not empty, call and result pairs whole, system
-    messages still there unless the strategy has ``drops_system = True``.
+    assigned is taken for a slip and reported. The result is checked: not empty, nothing twice, call and result pairs
+    whole, system messages still there unless the strategy has ``drops_system = True``. Messages alone are taken over:
+    changed params, tools and model are put back.
     """
 
     async def compress(self, session: LLMWriteSession, memory_messages: Sequence[Message]) -> Outcome:

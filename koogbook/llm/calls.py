@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import Struct
 
 from koogbook import clock
+from koogbook.errors import ExecutorError
 from koogbook.events import LLMCallCompleted, LLMCallFailed, LLMCallStarting
 from koogbook.llm.executor import PromptExecutor
 from koogbook.llm.request import Purpose, Request
@@ -53,8 +54,14 @@ class ModelCalls:
         self._chain = chain
 
     async def execute(self, request: Request) -> Message:
-        """The executor's answer to this request, after the interceptors had their say."""
-        return await self._chain(request)
+        """The executor's answer to this request, after the interceptors had their say.
+
+        Raises:
+            ExecutorError: What came back is no assistant message.
+        """
+        reply = await self._chain(request)
+        _require_answer(reply, "The chain of interceptors")
+        return reply
 
     def usage(self) -> tuple[PurposeUsage, ...]:
         """What was spent, for each purpose apart."""
@@ -90,6 +97,7 @@ class ModelCalls:
                 tools=tuple(spec.name for spec in request.tools),
             )
             reply = await self.executor.execute(request)
+            _require_answer(reply, f"The executor {type(self.executor).__name__}")
         except BaseException as problem:
             self._failed(number, request, clock.monotonic() - started, problem)
             raise
@@ -124,6 +132,14 @@ class ModelCalls:
             seconds=seconds,
             error=error,
             cancelled=isinstance(problem, asyncio.CancelledError),
+        )
+
+
+def _require_answer(reply: object, who: str) -> None:
+    if not isinstance(reply, Message) or reply.role != "assistant":
+        what = f"a message of role {reply.role}" if isinstance(reply, Message) else type(reply).__name__
+        raise ExecutorError(
+            f"{who} answered with {what}; an answer is an assistant message. Nothing was appended."
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from koogbook import clock
 from koogbook.code_place import calling_place
-from koogbook.errors import NestedSessionError, SessionTimeoutError
+from koogbook.errors import NestedSessionError, SessionClosedError, SessionTimeoutError
 from koogbook.events import (
     PromptChanged,
     SessionAcquired,
     SessionClosed,
     SessionCommitted,
     SessionDiscarded,
+    SessionEvent,
     SessionOpened,
     SessionRefused,
     SessionSlow,
@@ -125,74 +126,117 @@ class LLMContext:
 class SessionScope(Generic[_Session]):
     """The ``async with`` around one session; made by the context, used once."""
 
-    __slots__ = ("_acquired", "_context", "_kind", "_mode", "_session", "_slow", "_ticket", "_timeout")
+    __slots__ = (
+        "_acquired",
+        "_asked",
+        "_context",
+        "_kind",
+        "_path",
+        "_session",
+        "_slow",
+        "_ticket",
+        "_timeout",
+    )
 
     def __init__(self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None) -> None:
         self._context = context
         self._kind = kind
-        self._mode: Mode = mode
         self._timeout = context.wait_limit if timeout is None else timeout
         self._session: _Session | None = None
         self._slow: clock.TimerHandle | None = None
-        self._acquired = 0.0
-        path = current_path.get()
-        self._ticket = Ticket(next(_session_numbers), mode, path.rpartition("/")[2], calling_place())
+        self._asked: float | None = None
+        self._acquired: float | None = None
+        self._path = current_path.get()
+        who = self._path.rpartition("/")[2]
+        self._ticket = Ticket(next(_session_numbers), mode, who, calling_place())
 
     async def __aenter__(self) -> _Session:
-        context, ticket = self._context, self._ticket
-        self._emit(SessionOpened)
-        asked = clock.monotonic()
-        try:
-            if not context.lock.try_acquire(ticket):
-                self._emit(SessionWaiting, ahead=context.lock.ahead_of(ticket))
-                await context.lock.wait(ticket, self._timeout)
-        except NestedSessionError as refused:
-            held = next(
-                (entry.mode for entry in _held(context.lock.statistics()) if entry.place == refused.first),
-                "write",
+        lock, ticket = self._context.lock, self._ticket
+        if self._asked is not None:
+            raise SessionClosedError(
+                f"The session from {ticket.place} was entered before, and each is for one block. Nothing was changed. "
+                "Ask the context for another one: ctx.llm.write_session() or ctx.llm.read_session()."
             )
-            self._emit(SessionRefused, first=refused.first, first_mode=held)
-            raise
-        except SessionTimeoutError:
-            holders = tuple(f"{entry.who} {entry.place}" for entry in _held(context.lock.statistics()))
-            self._emit(SessionTimedOut, waited=clock.monotonic() - asked, holders=holders)
-            raise
-        self._acquired = clock.monotonic()
+        self._asked = ticket.since = clock.monotonic()
         try:
-            self._emit(SessionAcquired, waited=self._acquired - asked)
-            self._slow = clock.call_later(context.slow_after, self._report_slow)
-            state = context.committed
-            self._session = self._kind(context, state.prompt, state.tools, state.model)
-        except BaseException:
-            context.lock.release(ticket)
+            self._emit(SessionOpened)
+            if not lock.try_acquire(ticket):
+                self._emit(SessionWaiting, ahead=lock.ahead_of(ticket))
+                await lock.wait(ticket, self._timeout)
+            self._acquired = clock.monotonic()
+            self._emit(SessionAcquired, waited=self._acquired - self._asked)
+            self._slow = clock.call_later(self._context.slow_after, self._report_slow)
+            state = self._context.committed
+            self._session = self._kind(self._context, state.prompt, state.tools, state.model)
+        except BaseException as problem:
+            self._not_entered(problem)
             raise
         return self._session
 
-    async def __aexit__(
+    def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # No await from here on: a cancellation cannot come between commit and release.
+    ) -> Coroutine[Any, Any, None]:
+        # A plain function: it is done before anything is awaited, so that no cancellation, not even one of a task that
+        # was made of it and never ran, comes between commit and release.
+        self._leave(problem)
+        return _nothing()
+
+    def _leave(self, problem: BaseException | None) -> None:
         context, session = self._context, self._session
-        assert session is not None
+        if session is None or session._closed:
+            raise SessionClosedError(
+                f"The session from {self._ticket.place} is not open. Nothing was changed."
+            )
         if self._slow is not None:
             self._slow.cancel()
         before = context.committed
-        if self._mode == "write" and problem is None:
+        writes = self._ticket.mode == "write"
+        if writes and problem is None:
             context.committed = Committed(session._prompt, session._tools, session._model)
         session._close()
         context.lock.release(self._ticket)
-        if self._mode == "write":
-            if problem is None:
+        if problem is not None:
+            self._discarded(problem)
+            return
+        try:
+            if writes:
                 self._committed(before.prompt, session._prompt)
-            else:
-                self._emit(SessionDiscarded, error=f"{type(problem).__name__}: {problem}")
-        self._emit(SessionClosed, held=clock.monotonic() - self._acquired)
+        except BaseException:
+            self._emit(SessionClosed, quietly=True, held=self._held_for())
+            raise
+        self._emit(SessionClosed, held=self._held_for())
+
+    def _not_entered(self, problem: BaseException) -> None:
+        """Leave lock and queue, whatever it was that went wrong, and say so."""
+        lock, ticket = self._context.lock, self._ticket
+        holders = _held(lock.statistics())
+        lock.withdraw(ticket)
+        if self._acquired is not None:
+            self._discarded(problem)
+        elif isinstance(problem, NestedSessionError):
+            mode = next((entry.mode for entry in holders if entry.place == problem.first), "write")
+            self._emit(SessionRefused, quietly=True, first=problem.first, first_mode=mode)
+        elif isinstance(problem, SessionTimeoutError):
+            waited = clock.monotonic() - (self._asked or 0.0)
+            named = tuple(f"{entry.who} {entry.place}" for entry in holders)
+            self._emit(SessionTimedOut, quietly=True, waited=waited, holders=named)
+        else:
+            self._emit(SessionClosed, quietly=True)
+
+    def _discarded(self, problem: BaseException) -> None:
+        if self._ticket.mode == "write":
+            self._emit(SessionDiscarded, quietly=True, error=f"{type(problem).__name__}: {problem}")
+        self._emit(SessionClosed, quietly=True, held=self._held_for())
+
+    def _held_for(self) -> float:
+        return 0.0 if self._acquired is None else clock.monotonic() - self._acquired
 
     def _committed(self, before: Prompt, after: Prompt) -> None:
         self._emit(SessionCommitted, messages=len(after), tokens=after.tokens)
         if after is not before and (len(after) != len(before) or not after.is_extension_of(before)):
             self._context.log.emit(
                 PromptChanged,
+                self._path,
                 context=self._context.name,
                 messages_before=len(before),
                 messages=len(after),
@@ -202,19 +246,24 @@ class SessionScope(Generic[_Session]):
             )
 
     def _report_slow(self) -> None:
-        self._emit(SessionSlow, held=clock.monotonic() - self._acquired)
+        self._emit(SessionSlow, quietly=True, held=self._held_for())
 
-    def _emit(self, kind: type[Any], **fields: Any) -> None:
-        ticket = self._ticket
-        self._context.log.emit(
+    def _emit(self, kind: type[SessionEvent], *, quietly: bool = False, **fields: Any) -> None:
+        ticket, log = self._ticket, self._context.log
+        (log.emit_quietly if quietly else log.emit)(
             kind,
+            self._path,
             context=self._context.name,
             session=ticket.number,
-            mode=self._mode,
+            mode=ticket.mode,
             who=ticket.who,
             place=ticket.place,
             **fields,
         )
+
+
+async def _nothing() -> None:
+    """What is left to await when a session has ended."""
 
 
 def _held(statistics: LockStatistics) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from koogbook.errors import ExecutorError, SessionClosedError
+from koogbook.errors import SessionClosedError
 from koogbook.llm.request import Purpose, Request, without_tool_parts
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
@@ -33,7 +33,7 @@ class LLMReadSession:
         SessionClosedError: On every use after the block (from any method or property).
     """
 
-    _mode = "read"
+    __slots__ = ("_closed", "_context", "_model", "_prompt", "_tools")
 
     def __init__(self, context: LLMContext, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> None:
         self._context = context
@@ -61,6 +61,12 @@ class LLMReadSession:
         return self._model
 
     @property
+    def params(self) -> LLMParams:
+        """The parameters of requests."""
+        self._require_open()
+        return self._prompt.params
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """Short for ``session.prompt.messages``."""
         return self.prompt.messages
@@ -73,7 +79,7 @@ class LLMReadSession:
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        return await self._ask(self._history("request()"), self._tools)
+        return await self._ask(self._history("request()", open_tail=False), self._tools)
 
     async def request_without_tools(self) -> Message:
         """Ask the model now, offering no tools (Koog's ``requestLLMWithoutTools``).
@@ -83,7 +89,9 @@ class LLMReadSession:
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        return await self._ask(without_tool_parts(self._history("request_without_tools()")), None)
+        return await self._ask(
+            without_tool_parts(self._history("request_without_tools()", open_tail=True)), None
+        )
 
     async def send(
         self,
@@ -100,10 +108,10 @@ class LLMReadSession:
         self._require_open()
         return await self._send(tuple(messages), None, purpose, params)
 
-    def _history(self, what: str) -> tuple[Message, ...]:
+    def _history(self, what: str, *, open_tail: bool) -> tuple[Message, ...]:
         self._require_open()
         messages = self._prompt.messages
-        require_pairs(messages, what)
+        require_pairs(messages, what, open_tail=open_tail)
         return messages
 
     async def _ask(self, messages: tuple[Message, ...], tools: ToolRegistry | None) -> Message:
@@ -126,14 +134,7 @@ class LLMReadSession:
             tools=tools.specs if tools is not None else (),
             params=self._prompt.params if params is None else params,
         )
-        reply = await self._context.calls.execute(request)
-        if not isinstance(reply, Message) or reply.role != "assistant":
-            raise ExecutorError(
-                f"The executor {type(self._context.calls.executor).__name__} answered with "
-                f"{type(reply).__name__}{' of role ' + reply.role if isinstance(reply, Message) else ''}; "
-                "an answer is an assistant message. Nothing was appended."
-            )
-        return reply
+        return await self._context.calls.execute(request)
 
     def _take(self, reply: Message) -> None:
         """What a session does with a reply; a reading one leaves the history alone."""
@@ -157,7 +158,7 @@ class LLMWriteSession(LLMReadSession):
     commits nothing. Appending never asks the model; only a request does, at that moment.
     """
 
-    _mode = "write"
+    __slots__ = ()
 
     @property
     def prompt(self) -> Prompt:

@@ -1,12 +1,15 @@
 """Messages to bytes and back, exactly.
 
 msgspec does the work. It refuses lone surrogates both ways, so a message that holds one goes through the standard
-library's ``json``, which escapes them. Unknown fields are refused: nothing that was stored is dropped on the way.
+library's ``json``, which escapes them. Two that stand together would come back as the one character that they encode,
+so they are written as three bytes each instead, as Python's ``surrogatepass`` does. Unknown fields are refused:
+nothing that was stored is dropped on the way.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
@@ -15,6 +18,7 @@ import msgspec
 from koogbook.errors import UndecodableValueError
 from koogbook.messages.message import Message
 
+_PARTED_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder(Message)
 _list_decoder = msgspec.json.Decoder(list[Message])
@@ -26,7 +30,10 @@ def encode_message(message: Message) -> bytes:
         return _encoder.encode(message)
     except UnicodeEncodeError:
         built = msgspec.to_builtins(message)
-        return json.dumps(built, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+        text = json.dumps(built, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        if _PARTED_CHARACTER.search(text):
+            return text.encode("utf-8", "surrogatepass")
+        return text.encode("utf-8", "backslashreplace")
 
 
 def decode_message(body: bytes) -> Message:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
@@ -31,6 +31,16 @@ MEMORY_MARKERS = (MEMORY_FACTS_MARKER, MEMORY_OFF_MARKER)
 
 _NO_METADATA = "{}"
 
+#: Every kind of part, with its field that has to be text; msgspec looks at types only when it decodes.
+_TEXT_FIELDS: dict[type, str] = {
+    Text: "text",
+    Reasoning: "text",
+    ToolCall: "args",
+    ToolResult: "output",
+    Foreign: "raw",
+    Attachment: "",
+}
+
 
 class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Tokens as the provider counted them; None where it did not say."""
@@ -51,10 +61,11 @@ class Message(
 
     Build it with :func:`system`, :func:`user`, :func:`assistant` and :func:`tool_result`.
 
+    ``time`` is kept in UTC, so that equal messages have equal bytes wherever they were made.
     ``metadata_json`` is JSON text, so that a message is immutable to the bottom; :attr:`metadata` reads it.
 
     Raises:
-        MessageError: ``time`` has no zone, the role is unknown, or a part stands where its role has none.
+        MessageError: ``time`` has no zone, the role is unknown, a part stands where its role has none, or is no part.
     """
 
     role: Role
@@ -69,11 +80,17 @@ class Message(
     def __post_init__(self) -> None:
         if type(self.parts) is not tuple:
             force_setattr(self, "parts", tuple(self.parts))
+        if type(self.id) is not str or not isinstance(self.time, datetime):
+            raise MessageError(
+                f"A message has a text as id and a datetime as time, not {self.id!r} and {self.time!r}."
+            )
         if self.time.tzinfo is None:
             raise MessageError(
                 f"Message {self.id!r} has a time without a zone ({self.time}). "
                 "Use an aware one: datetime(..., tzinfo=UTC)."
             )
+        if self.time.tzinfo is not UTC:
+            force_setattr(self, "time", _in_utc(self.id, self.time))
         role = self.role
         if role not in ROLES:
             raise MessageError(f"Unknown role {role!r}: a message is one of {', '.join(ROLES)}.")
@@ -84,10 +101,16 @@ class Message(
                     f"A {role} message cannot hold a {kind.__name__}: calls belong to assistant messages, "
                     "results to tool messages."
                 )
-            if kind is Text and type(part.text) is not str:  # type: ignore[union-attr]
+            field = _TEXT_FIELDS.get(kind)
+            if field is None:
                 raise MessageError(
-                    f"The text of a {role} message is {type(part.text).__name__}, "  # type: ignore[union-attr]
-                    "not str. Convert it first."
+                    f"A {role} message cannot hold {part!r:.80}: its parts are text or one of "
+                    f"{', '.join(one.__name__ for one in _TEXT_FIELDS)}."
+                )
+            if field and type(getattr(part, field)) is not str:
+                raise MessageError(
+                    f"The {field} of a {kind.__name__} in a {role} message is "
+                    f"{type(getattr(part, field)).__name__}, not str. Convert it first."
                 )
 
     @cached_property
@@ -157,6 +180,13 @@ class Message(
         return self.with_parts([Text(text), *(part for part in self.parts if not isinstance(part, Text))])
 
 
+def _in_utc(id: str, time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as problem:
+        raise MessageError(f"Message {id!r} has a time out of range ({time}): {problem}.") from problem
+
+
 def metadata_text(metadata: Mapping[str, Any] | None) -> str:
     """Metadata as the JSON text that a message keeps: sorted, not-a-number refused.
 
@@ -186,6 +216,11 @@ def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:
         return (content,)
     if content is None:
         raise MessageError("A message needs text or parts, not None. Use '' for an empty text.")
+    if isinstance(content, Mapping | bytes | bytearray) or not isinstance(content, Iterable):
+        raise MessageError(
+            f"A message needs text or parts, not {type(content).__name__}. Use str(...) or json.dumps(...) to make "
+            "it text."
+        )
     return tuple(Text(part) if isinstance(part, str) else part for part in content)
 
 

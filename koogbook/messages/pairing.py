@@ -106,33 +106,36 @@ def _match(pending: list[_Open], call_id: str | None) -> int | None:
 def groups(messages: Sequence[Message]) -> list[range]:
     """The list cut into pieces that may not be parted: a call message with its results, or one message alone.
 
-    Orphan results stand alone. The ranges follow each other and cover the list.
+    Orphan results stand alone, unless they stand between a call and its result. The ranges follow each other and
+    cover the list.
     """
+    last_result = {pair.call_message: pair.result_message for pair in pair_messages(messages).pairs}
     found: list[range] = []
-    start = 0
-    open_calls = 0
-    for position, message in enumerate(messages):
-        if message.role == "tool" and open_calls > 0:
-            open_calls -= max(1, len(message.results))
-            continue
-        if position:
-            found.append(range(start, position))
-        start = position
-        open_calls = len(message.calls)
-    if messages:
-        found.append(range(start, len(messages)))
+    position = 0
+    while position < len(messages):
+        end = last_result.get(position, position) + 1
+        found.append(range(position, end))
+        position = end
     return found
 
 
-def require_pairs(messages: Sequence[Message], where: str) -> None:
-    """Refuse a history that a provider would refuse.
+def require_pairs(messages: Sequence[Message], where: str, *, open_tail: bool = True) -> None:
+    """Refuse a history that a provider would refuse; ``open_tail``: the last calls may still wait for results.
 
     Raises:
-        ToolPairingError: A call in the middle has no result, or a result no call; all of them are named.
+        ToolPairingError: A call has no result, or a result no call; all of them are named.
     """
     if not any(message.role == "tool" or message.calls for message in messages):
         return
-    defects = pair_messages(messages).defects
+    pairing = pair_messages(messages)
+    defects = pairing.defects
+    if not open_tail and pairing.tail is not None:
+        answered = {pair.call_part for pair in pairing.pairs if pair.call_message == pairing.tail}
+        defects += tuple(
+            PairingDefect("unanswered_call", pairing.tail, part.id, part.tool)
+            for index, part in enumerate(messages[pairing.tail].parts)
+            if isinstance(part, ToolCall) and index not in answered
+        )
     if defects:
         listed = "; ".join(str(defect) for defect in defects[:5])
         more = f"; and {len(defects) - 5} more" if len(defects) > 5 else ""

@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from koogbook.errors import MessageError
+
 
 class Text(Struct, frozen=True, tag="text", forbid_unknown_fields=True, omit_defaults=True):
     """Plain text, any that Python can hold, lone surrogates included."""
@@ -25,6 +27,9 @@ class Attachment(Struct, frozen=True, tag="attachment", forbid_unknown_fields=Tr
     """A picture, sound or file: bytes, or where it lies.
 
     ``mime`` is the media type (``image/png``). Exactly one of ``data``, ``url`` and ``file_id`` is given.
+
+    Raises:
+        MessageError: None or several of them are.
     """
 
     kind: Literal["image", "audio", "video", "file"]
@@ -37,10 +42,12 @@ class Attachment(Struct, frozen=True, tag="attachment", forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         given = sum(source is not None for source in (self.data, self.url, self.file_id))
         if given != 1:
-            raise ValueError(
+            raise MessageError(
                 f"An attachment has exactly one source, this {self.kind} has {given}: "
                 "give one of data=, url= and file_id=."
             )
+        if self.data is not None and type(self.data) is not bytes:
+            raise MessageError(f"The data of an attachment is {type(self.data).__name__}; use bytes(...).")
 
 
 class ToolCall(Struct, frozen=True, tag="tool_call", forbid_unknown_fields=True, omit_defaults=True):

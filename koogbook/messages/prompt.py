@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, overload
 
 from koogbook import clock
-from koogbook.errors import DuplicateMessageError
+from koogbook.errors import DuplicateMessageError, MessageError
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLMParams
 
@@ -25,6 +25,7 @@ class MessageLog:
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self.messages = list(messages)
+        _require_messages(self.messages)
         self.ids: dict[str, int] | None = None
         self.token_sums: list[int] = [0]
 
@@ -155,17 +156,18 @@ class Prompt:
         if len(log.messages) != self._length:
             log = MessageLog(log.messages[: self._length])
         positions = log.positions()
+        _require_messages(messages)
         if not allow_duplicate:
-            fresh: set[str] = set()
-            for message in messages:
+            fresh: dict[str, int] = {}
+            for position, message in enumerate(messages, start=self._length):
                 if message.id in positions or message.id in fresh:
-                    position = positions.get(message.id, self._length)
+                    position = positions.get(message.id, fresh.get(message.id, position))
                     raise DuplicateMessageError(
                         f"The prompt holds message {message.id!r} already, at position {position}. A request in "
                         "a write session appends its reply itself; drop this append, or pass allow_duplicate=True.",
                         position=position,
                     )
-                fresh.add(message.id)
+                fresh[message.id] = position
         for message in messages:
             positions.setdefault(message.id, len(log.messages))
             log.messages.append(message)
@@ -186,9 +188,24 @@ class Prompt:
         """This prompt with these parameters changed and all others kept."""
         return Prompt._of(self._log, self._length, self.id, self.params.with_changes(**changes))
 
+    def __copy__(self) -> Prompt:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Prompt:
+        return self
+
     def is_extension_of(self, other: Prompt) -> bool:
         """Whether this prompt is the other one with messages appended, known without comparing them."""
         return self._log is other._log and self._length >= other._length
+
+
+def _require_messages(messages: Sequence[Message]) -> None:
+    for kind in set(map(type, messages)):
+        if kind is not Message:
+            raise MessageError(
+                f"A prompt holds messages, not {kind.__name__}. Nothing was changed. Make one first: "
+                "kb.user(text), kb.system(text), kb.assistant(text), kb.tool_result(call, output)."
+            )
 
 
 def as_messages(history: Prompt | Sequence[Message] | Any) -> tuple[Message, ...]:

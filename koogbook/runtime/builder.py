@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from koogbook.code_place import calling_place
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
-from koogbook.runtime.node import Edge, Node, NodeFunction, annotated_types
+from koogbook.runtime.node import Edge, Node, NodeFunction, Step, annotated_types
 from koogbook.runtime.ready import compress_function
 from koogbook.runtime.shape import FindingShape, GraphShape
 
@@ -130,11 +130,16 @@ class Subgraph:
         """This subgraph as a node of its parent.
 
         Raises:
-            GraphError: It is a whole strategy.
+            GraphError: It is a whole strategy, or was removed from its parent.
         """
         if self.parent is None:
             raise GraphError(f"{self.name!r} is a whole strategy and stands in no other graph.")
-        return self.parent.nodes[self.name]
+        found = self.parent.nodes.get(self.name)
+        if found is None:
+            raise GraphError(
+                f"Subgraph {self.name!r} was removed from {self.parent.path!r}. Define it again before using it."
+            )
+        return found
 
     def __rshift__(self, target: Node | Subgraph) -> Node:
         found = target.as_node if isinstance(target, Subgraph) else target
@@ -152,7 +157,10 @@ class Subgraph:
         map: Callable[..., Any] | None = None,
         label: str = "",
     ) -> Edge:
-        """Add an edge; the same edge again (same ends, same label) replaces the one before in its place.
+        """Add an edge; the same edge again replaces the one before in its place.
+
+        Edges are the same when their ends and labels are, and both have a condition or none; an edge without a label
+        has the names of its conditions as one.
 
         Conditional edges of a node are tried in the order they were added; the one without a condition is its
         *else* and tried last, wherever it was added.
@@ -178,20 +186,11 @@ class Subgraph:
                 f"Nothing leads back to the start node of {self.path!r}. Aim at the node after it."
             )
         if when is not None:
-            edge.when(when)
+            edge.steps.append(Step("when", when))
         if map is not None:
-            edge.map(map)
-        for at, known in enumerate(self.edges):
-            if _is_same(known, edge):
-                if not self.redefine:
-                    raise RedefinitionError(
-                        f"{known!r} of {self.path!r} exists and the strategy was made with redefine=False. "
-                        "Remove it first."
-                    )
-                self.changes.append(f"edge {edge.source.name} >> {edge.target.name} redefined")
-                self.edges[at] = edge
-                return edge
+            edge.steps.append(Step("map", map))
         self.edges.append(edge)
+        self._settle(edge)
         return edge
 
     def remove(self, *what: Node | Edge | str) -> None:
@@ -213,6 +212,19 @@ class Subgraph:
             del self.nodes[node.name]
             self.edges = [edge for edge in self.edges if node not in (edge.source, edge.target)]
             self.changes.append(f"node {node.name} removed")
+
+    def _settle(self, edge: Edge) -> None:
+        """Put an edge that is new, or has just got a condition, in the place of the one that it defines again."""
+        known = next((one for one in self.edges if _is_same(one, edge)), None)
+        if known is None or edge not in self.edges:
+            return
+        self.edges.remove(edge)
+        if not self.redefine:
+            raise RedefinitionError(
+                f"{known!r} of {self.path!r} exists and the strategy was made with redefine=False. Remove it first."
+            )
+        self.changes.append(f"edge {edge.source.name} >> {edge.target.name} redefined")
+        self.edges[self.edges.index(known)] = edge
 
     def _put(self, node: Node) -> Node:
         _require_name(node.name, "A node")
@@ -301,9 +313,13 @@ def _require_name(name: str, what: str) -> None:
 
 
 def _is_same(known: Edge, edge: Edge) -> bool:
-    if known.source is not edge.source or known.target is not edge.target:
-        return False
-    return not known.label or not edge.label or known.label == edge.label
+    return (
+        known is not edge
+        and known.source is edge.source
+        and known.target is edge.target
+        and known.conditional == edge.conditional
+        and known.label == edge.label
+    )
 
 
 def _difference(known: Node, node: Node) -> str:

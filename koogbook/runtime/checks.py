@@ -187,4 +187,9 @@ def _classes_fit(given: Any, wanted: Any) -> bool:
         return True
     if given in (int, bool) and wanted is float:
         return True
-    return issubclass(given, wanted) or issubclass(wanted, given)
+    if given is Any or wanted is Any:
+        return True
+    try:
+        return issubclass(given, wanted) or issubclass(wanted, given)
+    except TypeError:  # a protocol or typed dictionary, which cannot be asked
+        return True

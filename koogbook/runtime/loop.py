@@ -81,10 +81,16 @@ async def _resumed(
     node = graph.nodes[name]
     if not deeper or node.subgraph is None:
         return node, resume.output
-    return node, await _run_subgraph(ctx, node, node.subgraph, None, arounds, resume)
+    return node, await _run_node(ctx, node, arounds, None, resume)
 
 
-async def _run_node(ctx: Context, node: CompiledNode, arounds: Sequence[_Around], value: Any) -> Any:
+async def _run_node(
+    ctx: Context,
+    node: CompiledNode,
+    arounds: Sequence[_Around],
+    value: Any,
+    resume: ResumePoint | None = None,
+) -> Any:
     if node.counts:
         ctx.iterations += 1
         if ctx.iterations > ctx.max_iterations:
@@ -100,15 +106,15 @@ async def _run_node(ctx: Context, node: CompiledNode, arounds: Sequence[_Around]
     emit = ctx.log.emit
     token = current_path.set(path)
     try:
-        emit(NodeStarting, path, visit=visit, iteration=ctx.iterations, input=value)
         started = clock.monotonic()
         try:
+            emit(NodeStarting, path, visit=visit, iteration=ctx.iterations, input=value)
             if node.subgraph is not None:
-                output = await _run_subgraph(ctx, node, node.subgraph, value, arounds, None)
+                output = await _run_subgraph(ctx, node, node.subgraph, value, arounds, resume)
             else:
                 output = await node.function(ctx, value)
         except BaseException as problem:
-            emit(
+            ctx.log.emit_quietly(
                 NodeFailed,
                 path,
                 visit=visit,
@@ -132,11 +138,11 @@ async def _run_subgraph(
     arounds: Sequence[_Around],
     resume: ResumePoint | None,
 ) -> Any:
-    ctx.log.emit(SubgraphStarting, node.path)
     try:
+        ctx.log.emit(SubgraphStarting, node.path)
         output = await _run(ctx, graph, value, arounds, resume)
     except BaseException as problem:
-        ctx.log.emit(SubgraphFailed, node.path, error=f"{type(problem).__name__}: {problem}")
+        ctx.log.emit_quietly(SubgraphFailed, node.path, error=f"{type(problem).__name__}: {problem}")
         raise
     ctx.log.emit(SubgraphCompleted, node.path)
     return output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 from koogbook.errors import GraphError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from koogbook.runtime.builder import Subgraph
 
 NodeFunction = Callable[[Any, Any], Awaitable[Any]]
+_BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
 class Node:
@@ -138,6 +140,7 @@ class Edge:
     def when(self, condition: Callable[..., Any]) -> Self:
         """Take this edge only where the condition holds (Koog's ``onCondition``)."""
         self.steps.append(Step("when", condition))
+        self.source.graph._settle(self)
         return self
 
     def map(self, transform: Callable[..., Any]) -> Self:
@@ -169,15 +172,22 @@ def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
             f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}."
         )
     parameters = list(inspect.signature(function).parameters.values())
-    if len(parameters) != 2:
+    if len(parameters) != 2 or any(parameter.kind in _BY_NAME for parameter in parameters):
         raise GraphError(
-            f"Node {name!r} takes {len(parameters)} arguments; a node takes two, the context and its input: "
-            f"async def {name}(ctx, value)."
+            f"Node {name!r} takes {len(parameters)} arguments ({', '.join(map(str, parameters))}); a node takes two, "
+            f"the context and its input, by position: async def {name}(ctx, value)."
         )
     try:
-        hints = get_type_hints(function)
+        hints = get_type_hints(_annotated(function))
     except (NameError, TypeError) as problem:
         raise GraphError(
             f"Node {name!r}: an annotation cannot be resolved: {problem}. Define or import the type first."
         ) from problem
     return hints.get(parameters[1].name, Any), hints.get("return", Any)
+
+
+def _annotated(function: Any) -> Any:
+    """What carries the annotations: the function inside a partial, the method of a callable object."""
+    while isinstance(function, partial):
+        function = function.func
+    return function if inspect.isroutine(function) else type(function).__call__

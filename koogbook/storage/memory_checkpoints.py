@@ -2,73 +2,98 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import datetime
 
 from koogbook.errors import CheckpointConflictError, CheckpointNotFoundError
-from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
-from koogbook.features.persistence.feature import checkpoint_of, fork_of
-from koogbook.features.persistence.storage import CheckpointFilter, Draft
+from koogbook.features.persistence.checkpoint import (
+    Checkpoint,
+    CheckpointInfo,
+    fork_of,
+    no_such_checkpoint,
+    session_in_use,
+)
+from koogbook.features.persistence.storage import CheckpointFilter, Draft, checkpoint_of, info_of
 from koogbook.messages.prompt import Prompt
+
+
+class _Line:
+    """The checkpoints of one session, lowest version first."""
+
+    __slots__ = ("infos", "kept", "versions")
+
+    def __init__(self) -> None:
+        self.infos: list[CheckpointInfo] = []
+        self.kept: list[Draft | Checkpoint] = []
+        self.versions: dict[str, int] = {}
+
+    def put(self, info: CheckpointInfo, kept: Draft | Checkpoint) -> None:
+        at = self.place_of(info.version)
+        self.infos.insert(at, info)
+        self.kept.insert(at, kept)
+        self.versions[info.id] = info.version
+
+    def place_of(self, version: int) -> int:
+        """Where this version stands, or would stand."""
+        return bisect_left(self.infos, version, key=lambda info: info.version)
+
+    def find(self, version: int, checkpoint_id: str) -> Checkpoint | None:
+        """The checkpoint that has this version or this id."""
+        at = self.place_of(self.versions.get(checkpoint_id, version))
+        return self.whole(at) if at < len(self.infos) and self._is(at, version, checkpoint_id) else None
+
+    def whole(self, at: int) -> Checkpoint:
+        kept = self.kept[at]
+        return kept if isinstance(kept, Checkpoint) else checkpoint_of(kept, self.infos[at])
+
+    def _is(self, at: int, version: int, checkpoint_id: str) -> bool:
+        return self.infos[at].version == version or self.infos[at].id == checkpoint_id
 
 
 class MemoryCheckpoints:
     """Keeps checkpoints in this object (Koog's in-memory provider). Messages are shared, not copied."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, list[Draft | Checkpoint]] = {}
-        self._infos: dict[str, list[CheckpointInfo]] = {}
+        self._lines: dict[str, _Line] = {}
         self._fingerprints: dict[str, bytes] = {}
 
     async def get_checkpoints(
         self, session_id: str, filter: CheckpointFilter | None = None
     ) -> list[Checkpoint]:
         """See :class:`koogbook.features.persistence.storage.CheckpointStorage`."""
-        return [
-            self._whole(session_id, at)
-            for at, info in enumerate(self._infos.get(session_id, ()))
-            if filter is None or filter(info)
-        ]
+        line = self._lines.get(session_id, _Line())
+        return [line.whole(at) for at, info in enumerate(line.infos) if filter is None or filter(info)]
 
     async def get_latest_checkpoint(
         self, session_id: str, filter: CheckpointFilter | None = None
     ) -> Checkpoint | None:
         """See :class:`koogbook.features.persistence.storage.CheckpointStorage`."""
-        infos = self._infos.get(session_id, [])
-        chosen = [at for at, info in enumerate(infos) if filter is None or filter(info)]
-        return self._whole(session_id, max(chosen, key=lambda at: infos[at].version)) if chosen else None
+        line = self._lines.get(session_id, _Line())
+        for at in reversed(range(len(line.infos))):
+            if filter is None or filter(line.infos[at]):
+                return line.whole(at)
+        return None
 
     async def save_checkpoint(self, session_id: str, checkpoint: Checkpoint) -> None:
         """See :class:`koogbook.features.persistence.storage.CheckpointStorage`."""
         info = checkpoint.info
-        for at, known in enumerate(self._infos.get(session_id, ())):
-            if known.version == info.version or known.id == info.id:
-                if self._whole(session_id, at) == checkpoint:
-                    return
-                raise CheckpointConflictError(
-                    f"Session {session_id!r} has a checkpoint with version {known.version} and id {known.id!r} "
-                    "already, and it is another one. Nothing was saved. Take the next version and a fresh id."
-                )
-        self._keep(session_id, checkpoint, info)
-        self._infos[session_id].sort(key=lambda one: one.version)
-        self._sessions[session_id].sort(
-            key=lambda one: (
-                one.info.version if isinstance(one, Checkpoint) else self._version_of(session_id, one)
-            )
-        )
-        self._fingerprints[info.fingerprint] = checkpoint.fingerprint_body
+        known = self._lines.get(session_id, _Line()).find(info.version, info.id)
+        if known is None:
+            self._keep(session_id, checkpoint, info, checkpoint.fingerprint_body)
+        elif known != checkpoint:
+            raise CheckpointConflictError(is_another_one(session_id, known.info))
 
     async def append_checkpoint(self, draft: Draft) -> CheckpointInfo:
         """See :class:`koogbook.features.persistence.storage.AppendsCheckpoints`."""
-        infos = self._infos.get(draft.session_id, [])
-        if any(info.id == draft.id for info in infos):
+        line = self._lines.get(draft.session_id, _Line())
+        if draft.id in line.versions:
             raise CheckpointConflictError(
                 f"Session {draft.session_id!r} has a checkpoint {draft.id!r} already. Nothing was saved. "
                 "Take a fresh id."
             )
-        info = checkpoint_of(draft, infos[-1].version + 1 if infos else 0).info
-        self._keep(draft.session_id, draft, info)
-        self._fingerprints[draft.fingerprint] = draft.fingerprint_body
+        info = info_of(draft, line.infos[-1].version + 1 if line.infos else 0)
+        self._keep(draft.session_id, draft, info, draft.fingerprint_body)
         return info
 
     def remember_restored(self, info: CheckpointInfo, prompt: Prompt) -> None:
@@ -77,11 +102,10 @@ class MemoryCheckpoints:
     def list_infos(self, session_id: str | None = None, *, with_forks: bool = False) -> list[CheckpointInfo]:
         """See :class:`koogbook.features.persistence.storage.ListsCheckpoints`."""
         if session_id is None:
-            return [info for infos in self._infos.values() for info in infos]
-        found = list(self._infos.get(session_id, ()))
-        if with_forks:
-            found.extend(forks_of(found, [info for infos in self._infos.values() for info in infos]))
-        return found
+            everything = [info for line in self._lines.values() for info in line.infos]
+            return sorted(everything, key=lambda info: info.created)
+        found = list(self._lines.get(session_id, _Line()).infos)
+        return found + forks_of(found, self.list_infos()) if with_forks else found
 
     def get_fingerprints(self, hashes: Sequence[str]) -> dict[str, bytes]:
         """See :class:`koogbook.features.persistence.storage.ListsCheckpoints`."""
@@ -94,25 +118,20 @@ class MemoryCheckpoints:
         found = await self.get_checkpoints(session_id, lambda info: info.id == checkpoint_id)
         if not found:
             raise CheckpointNotFoundError(no_such_checkpoint(session_id, checkpoint_id))
-        if self._infos.get(to_session_id):
+        forked = fork_of(found[0], to_session_id, fork_id=fork_id, created=created)
+        if to_session_id in self._lines:
             raise CheckpointConflictError(session_in_use(to_session_id))
-        forked = fork_of(found[0], to_session_id)
-        self._keep(to_session_id, forked, forked.info)
+        self._keep(to_session_id, forked, forked.info, forked.fingerprint_body)
         return forked.info
 
-    def _keep(self, session_id: str, kept: Draft | Checkpoint, info: CheckpointInfo) -> None:
-        self._sessions.setdefault(session_id, []).append(kept)
-        self._infos.setdefault(session_id, []).append(info)
-
-    def _version_of(self, session_id: str, draft: Draft) -> int:
-        return next(info.version for info in self._infos[session_id] if info.id == draft.id)
-
-    def _whole(self, session_id: str, at: int) -> Checkpoint:
-        kept, info = self._sessions[session_id][at], self._infos[session_id][at]
-        return kept if isinstance(kept, Checkpoint) else checkpoint_of(kept, info.version)
+    def _keep(
+        self, session_id: str, kept: Draft | Checkpoint, info: CheckpointInfo, fingerprint: bytes
+    ) -> None:
+        self._lines.setdefault(session_id, _Line()).put(info, kept)
+        self._fingerprints[info.fingerprint] = fingerprint
 
     def __repr__(self) -> str:
-        return f"MemoryCheckpoints({len(self._infos)} sessions)"
+        return f"MemoryCheckpoints({len(self._lines)} sessions)"
 
 
 def forks_of(own: Sequence[CheckpointInfo], everything: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
@@ -137,17 +156,9 @@ def forks_of(own: Sequence[CheckpointInfo], everything: Sequence[CheckpointInfo]
         found.extend(more)
 
 
-def no_such_checkpoint(session_id: str, checkpoint_id: str) -> str:
-    """The message for an id that is not there."""
+def is_another_one(session_id: str, known: CheckpointInfo) -> str:
+    """The message for a version or id that is taken by other content."""
     return (
-        f"Session {session_id!r} has no checkpoint {checkpoint_id!r}. Nothing was changed. "
-        "kb.checkpoints(agent, session_id) lists those it has."
-    )
-
-
-def session_in_use(session_id: str) -> str:
-    """The message for a fork onto a session that has checkpoints."""
-    return (
-        f"Session {session_id!r} has checkpoints already, and a fork begins a new one. Nothing was changed. "
-        "Choose another session id for the fork."
+        f"Session {session_id!r} has a checkpoint with version {known.version} and id {known.id!r} already, and it is "
+        "another one. Nothing was saved. Take the next version and a fresh id."
     )

@@ -9,47 +9,22 @@ compression adds its summary only, and a fork adds one row.
 from __future__ import annotations
 
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec.structs import replace
 
-from koogbook.errors import (
-    CheckpointConflictError,
-    CheckpointError,
-    CheckpointNotFoundError,
-    LostLeaseError,
-)
+from koogbook.errors import CheckpointConflictError
 from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
 from koogbook.features.persistence.storage import CheckpointFilter, Draft, LeaseHolder
-from koogbook.messages.prompt import MessageLog, Prompt
+from koogbook.messages.prompt import Prompt
 from koogbook.storage import sqlite_leases
-from koogbook.storage.memory_checkpoints import forks_of, no_such_checkpoint, session_in_use
+from koogbook.storage.memory_checkpoints import forks_of, is_another_one
 from koogbook.storage.sqlite_file import Durability, SqliteFile
-from koogbook.storage.sqlite_rows import Setting, State, read_checkpoints, read_infos, select, setting_encoder
-from koogbook.storage.sqlite_schema import MIGRATIONS, as_bytes, conversation_id, key_of
-from koogbook.storage.sqlite_segments import Place, write_history
-
-_MOST_REMEMBERED_SESSIONS = 64
-_MOST_REMEMBERED_SETTINGS = 256
-_SHARED_FIELDS = (
-    "id",
-    "parent",
-    "kind",
-    "created",
-    "agent_id",
-    "path",
-    "iterations",
-    "fingerprint",
-    "strategy_version",
-    "left_out",
-    "run_id",
-)
+from koogbook.storage.sqlite_rows import fork_row, read_checkpoints, read_infos, select
+from koogbook.storage.sqlite_schema import MIGRATIONS
+from koogbook.storage.sqlite_writer import CheckpointWriter
 
 
 class SqliteCheckpoints:
@@ -60,17 +35,16 @@ class SqliteCheckpoints:
         durability: ``"normal"`` survives the death of the process, ``"full"`` also a power loss.
 
     Raises:
-        StoreError: On use: the file belongs to another program, is newer than this koogbook, or cannot be written.
+        StoreError: On use: the file belongs to another program, is newer than this koogbook, cannot be written, or was
+            removed while it was in use.
+        CorruptStoreError: On reading: what is stored is not what was saved.
     """
 
     def __init__(
         self, path: str | Path = ".koogbook/koogbook.db", *, durability: Durability = "normal"
     ) -> None:
         self._file = SqliteFile(path, MIGRATIONS, durability=durability)
-        self._places: WeakKeyDictionary[MessageLog, Place] = WeakKeyDictionary()
-        self._last: OrderedDict[str, tuple[Prompt, Place]] = OrderedDict()
-        self._settings: dict[Setting, int] = {}
-        self._conversations: dict[str, int] = {}
+        self._writer = CheckpointWriter()
 
     @property
     def path(self) -> Path:
@@ -85,7 +59,7 @@ class SqliteCheckpoints:
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         self._file.close()
-        self._forget()
+        self._writer.forget()
 
     # ------------------------------------------------------------------------------- saving
 
@@ -99,78 +73,33 @@ class SqliteCheckpoints:
         same = await self.get_checkpoints(
             session_id, lambda other: other.version == info.version or other.id == info.id
         )
-        if same:
-            known = replace(same[0], info=replace(same[0].info, bytes=info.bytes))
-            if known == checkpoint:
-                return
-            raise CheckpointConflictError(
-                f"Session {session_id!r} has a checkpoint with version {known.info.version} and id "
-                f"{known.info.id!r} already, and it is another one. Nothing was saved. Take the next version and a "
-                "fresh id."
-            )
-        draft = Draft(
-            **{name: getattr(info, name) for name in _SHARED_FIELDS},
-            session_id=session_id,
-            prompt=Prompt(checkpoint.messages, id=checkpoint.prompt_id, allow_duplicate=True),
-            model=checkpoint.model,
-            params=checkpoint.params,
-            tools=checkpoint.tools,
-            fingerprint_body=checkpoint.fingerprint_body,
-            input=checkpoint.input,
-            output=checkpoint.output,
-            storage=checkpoint.storage,
-        )
-        await self._save(draft, info.version)
+        if not same:
+            await self._save(_draft_of(session_id, checkpoint), info.version)
+        elif replace(same[0], info=replace(same[0].info, bytes=info.bytes)) != checkpoint:
+            raise CheckpointConflictError(is_another_one(session_id, same[0].info))
 
     async def fork_checkpoint(
         self, session_id: str, checkpoint_id: str, to_session_id: str, *, fork_id: str, created: datetime
     ) -> CheckpointInfo:
         """See :class:`koogbook.features.persistence.storage.ForksCheckpoints`."""
-
-        def fork(db: sqlite3.Connection) -> None:
-            row = db.execute(
-                "SELECT c.rowid, c.kind FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
-                "WHERE s.key = ? AND c.id = ?",
-                (key_of(session_id), as_bytes(checkpoint_id)),
-            ).fetchone()
-            if row is None:
-                raise CheckpointNotFoundError(no_such_checkpoint(session_id, checkpoint_id))
-            if row[1] == "tombstone":
-                raise CheckpointError(
-                    f"Checkpoint {checkpoint_id!r} is a tombstone: the run had ended and nothing comes after it. "
-                    "Fork from the one before."
-                )
-            target = conversation_id(db, to_session_id)
-            if db.execute("SELECT 1 FROM checkpoint WHERE conversation = ? LIMIT 1", (target,)).fetchone():
-                raise CheckpointConflictError(session_in_use(to_session_id))
-            made = db.execute(
-                "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
-                "tokens, iterations, setting, left_out, bytes) SELECT ?, 0, ?, id, 'fork', ?, path, segment, length, "
-                "tokens, iterations, setting, left_out, 0 FROM checkpoint WHERE rowid = ?",
-                (target, as_bytes(fork_id), created.timestamp(), row[0]),
-            ).lastrowid
-            db.execute(
-                "INSERT INTO state(checkpoint, body) SELECT ?, body FROM state WHERE checkpoint = ?",
-                (made, row[0]),
-            )
-
-        await self._file.transact(fork)
+        await self._file.transact(
+            lambda db: fork_row(db, session_id, checkpoint_id, to_session_id, fork_id, created)
+        )
         return self.list_infos(to_session_id)[0]
 
     def remember_restored(self, info: CheckpointInfo, prompt: Prompt) -> None:
         """See :class:`koogbook.features.persistence.storage.AppendsCheckpoints`."""
+        self._file.read(lambda db: self._writer.remember_restored(db, info, prompt))
 
-        def find(db: sqlite3.Connection) -> Place | None:
-            row = db.execute(
-                "SELECT c.segment, c.length, g.depth FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
-                "JOIN segment g ON g.id = c.segment WHERE s.key = ? AND c.id = ?",
-                (key_of(info.session_id), as_bytes(info.id)),
-            ).fetchone()
-            return None if row is None else Place(*row)
-
-        place = self._file.read(find)
-        if place is not None and place.length == len(prompt):
-            self._last[info.session_id] = (prompt, place)
+    async def _save(self, draft: Draft, version: int | None) -> CheckpointInfo:
+        try:
+            written = await self._file.transact(lambda db: self._writer.write(db, draft, version))
+        except BaseException:
+            # What is remembered may name rows that were rolled back.
+            self._writer.forget()
+            raise
+        self._writer.remember_saved(draft, written)
+        return written.info
 
     # ------------------------------------------------------------------------------- reading
 
@@ -225,124 +154,33 @@ class SqliteCheckpoints:
 
     def release_lease(self, session_id: str, token: str) -> None:
         """See :class:`koogbook.features.persistence.storage.LeasesSessions`."""
-        self._file.transact_now(lambda db: sqlite_leases.release(db, session_id, token))
+        self._file.transact_now(lambda db: sqlite_leases.release(db, session_id, token), patient=True)
 
     def __repr__(self) -> str:
         return f"SqliteCheckpoints({self.path.name!r})"
 
-    # ------------------------------------------------------------------------------- inside
 
-    async def _save(self, draft: Draft, version: int | None) -> CheckpointInfo:
-        saved: tuple[CheckpointInfo, Place]
-        try:
-            saved = await self._file.transact(lambda db: self._write(db, draft, version))
-        except BaseException:
-            # What is remembered may name rows that were rolled back.
-            self._forget()
-            raise
-        info, place = saved
-        stored = self._places.get(draft.prompt._log)
-        if stored is None or stored.length < place.length:
-            self._places[draft.prompt._log] = place
-        self._last[draft.session_id] = (draft.prompt, place)
-        self._last.move_to_end(draft.session_id)
-        while len(self._last) > _MOST_REMEMBERED_SESSIONS:
-            self._last.popitem(last=False)
-        return info
-
-    def _write(
-        self, db: sqlite3.Connection, draft: Draft, version: int | None
-    ) -> tuple[CheckpointInfo, Place]:
-        session, prompt = draft.session_id, draft.prompt
-        if draft.lease and not sqlite_leases.is_held(db, key_of(session), draft.lease):
-            raise LostLeaseError(
-                f"This run has lost session {session!r} to another one, which took its lease over. The checkpoint "
-                f"after {draft.path} was not saved, and what was saved before is unharmed. Stop this run."
-            )
-        conversation = self._conversations.get(session)
-        if conversation is None:
-            conversation = self._conversations[session] = conversation_id(db, session)
-        if version is None:
-            highest = db.execute(
-                "SELECT max(version) FROM checkpoint WHERE conversation = ?", (conversation,)
-            ).fetchone()[0]
-            version = 0 if highest is None else highest + 1
-        written = write_history(db, prompt, self._places.get(prompt._log), self._last.get(session))
-        state = msgspec.json.encode(
-            State(
-                msgspec.Raw(draft.output), {name: msgspec.Raw(body) for name, body in draft.storage.items()}
-            )
-        )
-        setting, setting_bytes = self._setting(db, draft)
-        new_bytes = written.new_bytes + len(state) + setting_bytes
-        tokens = prompt.tokens
-        try:
-            row = db.execute(
-                "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
-                "tokens, iterations, setting, left_out, bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    conversation,
-                    version,
-                    as_bytes(draft.id),
-                    None if draft.parent is None else as_bytes(draft.parent),
-                    draft.kind,
-                    draft.created.timestamp(),
-                    as_bytes(draft.path),
-                    written.place.segment,
-                    len(prompt),
-                    tokens,
-                    draft.iterations,
-                    setting,
-                    msgspec.json.encode(draft.left_out).decode() if draft.left_out else None,
-                    new_bytes,
-                ),
-            ).lastrowid
-        except sqlite3.IntegrityError as taken:
-            raise CheckpointConflictError(
-                f"Session {session!r} has a checkpoint with version {version} or id {draft.id!r} already. Nothing was "
-                "saved. Take a fresh id."
-            ) from taken
-        db.execute("INSERT INTO state(checkpoint, body) VALUES(?, ?)", (row, state))
-        info = CheckpointInfo(
-            **{name: getattr(draft, name) for name in _SHARED_FIELDS},
-            session_id=session,
-            version=version,
-            messages=len(prompt),
-            tokens=tokens,
-            bytes=new_bytes,
-        )
-        return info, written.place
-
-    def _setting(self, db: sqlite3.Connection, draft: Draft) -> tuple[int, int]:
-        setting = Setting(
-            agent_id=draft.agent_id,
-            run_id=draft.run_id,
-            prompt_id=draft.prompt.id,
-            model=draft.model,
-            params=draft.params,
-            tools=draft.tools,
-            input=draft.input,
-            fingerprint=draft.fingerprint,
-            strategy_version=draft.strategy_version,
-        )
-        known = self._settings.get(setting)
-        if known is not None:
-            return known, 0
-        body = setting_encoder.encode(setting)
-        digest = blake2b(body, digest_size=16).digest()
-        db.execute(
-            "INSERT OR IGNORE INTO fingerprint(hash, body) VALUES(?, ?)",
-            (draft.fingerprint, draft.fingerprint_body),
-        )
-        db.execute("INSERT OR IGNORE INTO setting(digest, body) VALUES(?, ?)", (digest, body))
-        row = int(db.execute("SELECT id FROM setting WHERE digest = ?", (digest,)).fetchone()[0])
-        if len(self._settings) >= _MOST_REMEMBERED_SETTINGS:
-            self._settings.clear()
-        self._settings[setting] = row
-        return row, len(body)
-
-    def _forget(self) -> None:
-        self._places.clear()
-        self._last.clear()
-        self._settings.clear()
-        self._conversations.clear()
+def _draft_of(session_id: str, checkpoint: Checkpoint) -> Draft:
+    info = checkpoint.info
+    return Draft(
+        id=info.id,
+        session_id=session_id,
+        parent=info.parent,
+        kind=info.kind,
+        created=info.created,
+        agent_id=info.agent_id,
+        run_id=info.run_id,
+        path=info.path,
+        prompt=Prompt(checkpoint.messages, id=checkpoint.prompt_id, allow_duplicate=True),
+        model=checkpoint.model,
+        params=checkpoint.params,
+        tools=checkpoint.tools,
+        iterations=info.iterations,
+        fingerprint=info.fingerprint,
+        fingerprint_body=checkpoint.fingerprint_body,
+        strategy_version=info.strategy_version,
+        input=checkpoint.input,
+        output=checkpoint.output,
+        storage=checkpoint.storage,
+        left_out=info.left_out,
+    )

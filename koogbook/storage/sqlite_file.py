@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -18,16 +22,23 @@ APPLICATION_ID = 0x6B6F6F67  # "koog" in the file's header: tells a koogbook fil
 _BUSY_LIMIT_SECONDS = 10.0
 _FIRST_WAIT_SECONDS = 0.005
 _LONGEST_WAIT_SECONDS = 0.2
+_PATIENCE_SECONDS = 0.5
+_OPENING_TRIES = 100
+_MEMORY = ":memory:"
+
+#: Connections that a forked child found open. To close one there would remove the parent's locks and its log.
+_inherited: list[sqlite3.Connection] = []
 
 
 class SqliteFile:
-    """A connection that opens on first use.
+    """A connection that opens on first use, and again in a forked process.
 
     ``durability="normal"`` survives the death of the process at any moment; ``"full"`` also a power loss, at the
-    price of a flush to the disk per commit.
+    price of a flush to the disk per commit. May be used from several threads.
 
     Raises:
-        StoreError: On use, when the file is no koogbook store, is of a newer version, or cannot be written.
+        StoreError: On use, when the file is no koogbook store, is of a newer version, cannot be written, or was
+            removed or replaced since it was opened.
     """
 
     def __init__(
@@ -36,27 +47,51 @@ class SqliteFile:
         if durability not in ("normal", "full"):
             raise ValueError(f"durability is 'normal' or 'full', not {durability!r}.")
         self.path = Path(path)
+        # A program that changes its folder later still means the file of now.
+        self._place = self.path if str(path) == _MEMORY else self.path.absolute()
         self._migrations = migrations
         self._durability = durability
         self._connection: sqlite3.Connection | None = None
+        self._opened_by = 0
+        self._inode: tuple[int, int] | None = None
+        self._guard = threading.RLock()
 
     @property
     def identity(self) -> str:
         """The same for every object on this file."""
-        return str(self.path.resolve())
+        return f"memory-{id(self)}" if str(self._place) == _MEMORY else str(self._place.resolve())
 
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection."""
+        if self._connection is not None and self._opened_by != os.getpid():
+            _inherited.append(self._connection)
+            self._connection = None
         if self._connection is None:
             self._connection = self._open()
+            self._opened_by = os.getpid()
+            self._inode = self._inode_now()
+        elif self._inode_now() != self._inode:
+            self.close()
+            raise StoreError(
+                f"{self.path} was removed or replaced while it was in use. Nothing was saved, and what it held is not "
+                "there any more. The next use opens what is at this path then, or makes a new file."
+            )
         return self._connection
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        if self._connection is not None:
-            self._connection.close()
+        with self._guard:
+            if self._connection is not None and self._opened_by == os.getpid():
+                self._connection.close()
             self._connection = None
+
+    def _inode_now(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._place)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     async def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` in one immediate transaction; all of it is kept or nothing.
@@ -80,18 +115,22 @@ class SqliteFile:
             await clock.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
 
-    def transact_now(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """As :meth:`transact`, once; used where nothing may be awaited."""
-        connection = self.connection
+    def transact_now(self, work: Callable[[sqlite3.Connection], T], *, patient: bool = False) -> T:
+        """As :meth:`transact`, at once; ``patient`` waits for another writer for half a second.
+
+        Raises:
+            TimeoutError: Another process is writing; nothing was done.
+        """
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            with self._guard, self._waiting(self.connection, patient) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(connection)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
         except sqlite3.Error as problem:
             raise self._explained(problem) from problem
         return result
@@ -102,21 +141,44 @@ class SqliteFile:
         Raises:
             StoreError: The file cannot be read.
         """
-        connection = self.connection
         try:
-            connection.execute("BEGIN")
+            return self._read(work, patient=False)
+        except _BusyError:
+            # Readers wait for nobody, except while another process mends the log of one that was killed.
             try:
-                return work(connection)
-            finally:
-                connection.execute("ROLLBACK")
+                return self._read(work, patient=True)
+            except _BusyError as busy:
+                raise StoreError(f"{self.path} could not be read: {busy} Nothing was changed.") from busy
+
+    def _read(self, work: Callable[[sqlite3.Connection], T], *, patient: bool) -> T:
+        try:
+            with self._guard, self._waiting(self.connection, patient) as connection:
+                if connection.in_transaction:  # a caller's filter that reads the store itself
+                    return work(connection)
+                connection.execute("BEGIN")
+                try:
+                    return work(connection)
+                finally:
+                    connection.execute("ROLLBACK")
         except sqlite3.Error as problem:
             raise self._explained(problem) from problem
+
+    @contextmanager
+    def _waiting(self, connection: sqlite3.Connection, patient: bool) -> Iterator[sqlite3.Connection]:
+        if not patient:
+            yield connection
+            return
+        connection.execute(f"PRAGMA busy_timeout={int(_PATIENCE_SECONDS * 1000)}")
+        try:
+            yield connection
+        finally:
+            connection.execute("PRAGMA busy_timeout=0")
 
     def _explained(self, problem: sqlite3.Error) -> Exception:
         code = getattr(problem, "sqlite_errorcode", None)
         primary = None if code is None else code & 0xFF
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return _BusyError(str(problem))
+            return _BusyError(f"Another process is writing {self.path} ({problem}).")
         if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreError(
                 f"{self.path} is no readable SQLite file ({problem}). Nothing was changed. Restore it from a copy, or "
@@ -132,18 +194,23 @@ class SqliteFile:
                 f"{self.path} cannot be written ({problem}). What was saved before is unharmed. Make room or rights "
                 "there, or give another path."
             )
+        if primary == sqlite3.SQLITE_ERROR:
+            return StoreError(
+                f"{self.path} is no whole koogbook store ({problem}). Nothing was changed. Restore it from a copy, or "
+                "give another path."
+            )
         return problem
 
     def _open(self) -> sqlite3.Connection:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._place.parent.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise StoreError(
                 f"The folder of {self.path} cannot be made: {problem}. Give a path in a folder that can be written."
             ) from problem
         try:
             connection = sqlite3.connect(
-                self.path, timeout=5.0, isolation_level=None, check_same_thread=False
+                self._place, timeout=5.0, isolation_level=None, check_same_thread=False
             )
         except sqlite3.Error as problem:
             raise StoreError(
@@ -171,7 +238,7 @@ class SqliteFile:
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. It was not touched. Give another path."
             )
-        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        mode = _switch_to_log(connection)
         if mode not in ("wal", "memory"):
             raise StoreError(
                 f"{self.path} cannot use write-ahead logging (it stays in mode {mode!r}), as happens on some network "
@@ -203,5 +270,17 @@ class SqliteFile:
             connection.execute(f"PRAGMA user_version={newest}")
 
 
-class _BusyError(Exception):
+def _switch_to_log(connection: sqlite3.Connection) -> str:
+    """Choose write-ahead logging; two processes that make one new file at once get in each other's way for a moment."""
+    for _ in range(_OPENING_TRIES):
+        try:
+            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+        except sqlite3.OperationalError as busy:
+            if busy.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(_FIRST_WAIT_SECONDS)
+    return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+
+
+class _BusyError(TimeoutError):
     """Another connection is writing."""

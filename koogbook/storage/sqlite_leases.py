@@ -12,18 +12,22 @@ from koogbook import clock
 from koogbook.features.persistence.storage import LeaseHolder
 from koogbook.storage.sqlite_schema import key_of
 
+#: Tokens that runs of this process hold. A row of ours that is not among them was left by a run that is over.
+_held_here: set[str] = set()
+
 
 def take(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -> LeaseHolder | None:
     """Take the lease inside a transaction; the present holder when it is alive and its time is not up."""
     key = key_of(session_id)
     now = clock.now().timestamp()
     row = db.execute("SELECT token, host, pid, started, expires FROM lease WHERE key = ?", (key,)).fetchone()
-    if row is not None and row[4] > now and not _is_dead(row[1], row[2], row[3]):
+    if row is not None and row[4] > now and not _is_dead(*row[:4]):
         return LeaseHolder(row[0], row[1], row[2], datetime.fromtimestamp(row[4], UTC))
     db.execute(
         "INSERT OR REPLACE INTO lease(key, token, host, pid, started, expires) VALUES(?, ?, ?, ?, ?, ?)",
         (key, token, socket.gethostname(), os.getpid(), _started(os.getpid()), now + seconds),
     )
+    _held_here.add(token)
     return None
 
 
@@ -37,7 +41,8 @@ def renew(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -
 
 
 def release(db: sqlite3.Connection, session_id: str, token: str) -> None:
-    """Let go, if it is held under this token."""
+    """Let go, if it is held under this token; forgotten first, so that a failing write costs nobody the lease."""
+    _held_here.discard(token)
     db.execute("DELETE FROM lease WHERE key = ? AND token = ?", (key_of(session_id), token))
 
 
@@ -47,9 +52,13 @@ def is_held(db: sqlite3.Connection, key: bytes, token: str) -> bool:
     return row is not None and row[0] == token
 
 
-def _is_dead(host: str, pid: int, started: str) -> bool:
-    """Whether the holder's process is known to be gone: same host, and no such process, or a later one."""
+def _is_dead(token: str, host: str, pid: int, started: str) -> bool:
+    """Whether the holder is known to be gone: on this host, and its process, or in this process its run, is over."""
     if host != socket.gethostname():
+        return False
+    if pid == os.getpid():
+        return token not in _held_here
+    if os.name == "nt":  # there a signal of 0 is no question but an interrupt
         return False
     try:
         os.kill(pid, 0)

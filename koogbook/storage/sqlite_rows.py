@@ -1,20 +1,33 @@
-"""Rows of checkpoints: how they are written, listed and put together again."""
+"""Rows of checkpoints: how they are listed and put together again."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from koogbook.errors import CorruptStoreError
-from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
+from koogbook.errors import (
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    CorruptStoreError,
+)
+from koogbook.features.persistence.checkpoint import (
+    Checkpoint,
+    CheckpointInfo,
+    Kind,
+    no_such_checkpoint,
+    nothing_after_tombstone,
+    session_in_use,
+)
 from koogbook.features.persistence.storage import CheckpointFilter
 from koogbook.messages.model import LLModel, LLMParams
-from koogbook.storage.sqlite_schema import as_text, key_of
+from koogbook.storage.sqlite_schema import as_bytes, as_text, conversation_id, key_of
 from koogbook.storage.sqlite_segments import read_history
 
 
@@ -32,11 +45,11 @@ class Setting(Struct, frozen=True):
     strategy_version: str
 
 
-class State(Struct, frozen=True):
-    """What a checkpoint holds of its own: the node's output and the storage, both encoded already."""
+class State(Struct, frozen=True, array_like=True):
+    """What a checkpoint holds of its own: the node's output and the storage by key name, all encoded already."""
 
-    output: msgspec.Raw
-    storage: dict[str, msgspec.Raw]
+    output: bytes
+    storage: tuple[tuple[bytes, bytes], ...]
 
 
 class Row(Struct, frozen=True):
@@ -47,7 +60,7 @@ class Row(Struct, frozen=True):
     version: int
     id: bytes
     parent: bytes | None
-    kind: Any
+    kind: str
     created: float
     path: bytes
     segment: int
@@ -59,9 +72,34 @@ class Row(Struct, frozen=True):
     setting: int
 
 
-setting_encoder = msgspec.json.Encoder(order="sorted")
+_setting_encoder = msgspec.json.Encoder(order="sorted")
 _setting_decoder = msgspec.json.Decoder(Setting)
-_state_decoder = msgspec.json.Decoder(State)
+_state_decoder = msgspec.msgpack.Decoder(State)
+
+
+def encode_setting(setting: Setting) -> bytes:
+    """A setting as JSON, keys sorted; lone surrogates, which msgspec refuses, are escaped."""
+    try:
+        return _setting_encoder.encode(setting)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(setting), sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _decode_setting(body: bytes) -> Setting:
+    try:
+        return _setting_decoder.decode(body)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(body), Setting)
+
+
+def encode_names(names: Sequence[str]) -> str:
+    """Names as one ASCII text, lone surrogates included."""
+    return json.dumps(names, separators=(",", ":"))
+
+
+def decode_names(text: str) -> tuple[str, ...]:
+    """What :func:`encode_names` was given."""
+    return msgspec.convert(json.loads(text), tuple[str, ...])
 
 
 def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER BY c.version") -> list[Row]:
@@ -82,12 +120,41 @@ def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER B
 
 
 def _settings_of(db: sqlite3.Connection, rows: Sequence[Row]) -> dict[int, Setting]:
-    return {
-        number: _setting_decoder.decode(
-            db.execute("SELECT body FROM setting WHERE id = ?", (number,)).fetchone()[0]
-        )
-        for number in {row.setting for row in rows}
-    }
+    found: dict[int, Setting] = {}
+    for row in rows:
+        if row.setting not in found:
+            with damage_of(row):
+                body = db.execute("SELECT body FROM setting WHERE id = ?", (row.setting,)).fetchone()[0]
+                found[row.setting] = _decode_setting(body)
+    return found
+
+
+@contextmanager
+def damage_of(row: Row) -> Iterator[None]:
+    """Turn whatever stored bytes can do wrong into one error that names the checkpoint."""
+    try:
+        yield
+    except CorruptStoreError:
+        raise
+    except (
+        msgspec.MsgspecError,
+        ValueError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        OSError,
+        MemoryError,
+        RecursionError,
+    ) as problem:
+        raise CorruptStoreError(
+            f"Checkpoint {_shown(row.id)} (version {row.version}) of session {_shown(row.name)} is damaged: "
+            f"{type(problem).__name__}: {problem}. Nothing was changed. Restore the file from a copy, or go on from "
+            "another checkpoint."
+        ) from problem
+
+
+def _shown(body: object) -> str:
+    return body.decode("utf-8", "replace") if isinstance(body, bytes) else repr(body)
 
 
 def read_infos(db: sqlite3.Connection, rows: Sequence[Row]) -> list[CheckpointInfo]:
@@ -97,12 +164,17 @@ def read_infos(db: sqlite3.Connection, rows: Sequence[Row]) -> list[CheckpointIn
 
 
 def _info(row: Row, setting: Setting) -> CheckpointInfo:
+    with damage_of(row):
+        return _undamaged_info(row, setting)
+
+
+def _undamaged_info(row: Row, setting: Setting) -> CheckpointInfo:
     return CheckpointInfo(
         id=as_text(row.id),
         session_id=as_text(row.name),
         version=row.version,
         parent=None if row.parent is None else as_text(row.parent),
-        kind=row.kind,
+        kind=msgspec.convert(row.kind, Kind),
         created=datetime.fromtimestamp(row.created, UTC),
         agent_id=setting.agent_id,
         path=as_text(row.path),
@@ -111,7 +183,7 @@ def _info(row: Row, setting: Setting) -> CheckpointInfo:
         iterations=row.iterations,
         fingerprint=setting.fingerprint,
         strategy_version=setting.strategy_version,
-        left_out=msgspec.json.decode(row.left_out, type=tuple[str, ...]) if row.left_out else (),
+        left_out=decode_names(row.left_out) if row.left_out else (),
         bytes=row.bytes,
         run_id=setting.run_id,
     )
@@ -132,26 +204,62 @@ def read_checkpoints(
         info = _info(row, setting)
         if filter is not None and not filter(info):
             continue
-        state = db.execute("SELECT body FROM state WHERE checkpoint = ?", (row.rowid,)).fetchone()
-        stored = db.execute("SELECT body FROM fingerprint WHERE hash = ?", (setting.fingerprint,)).fetchone()
-        if state is None or stored is None:
-            raise CorruptStoreError(
-                f"Checkpoint {info.id} of session {info.session_id!r} has lost a row it needs. Nothing was changed. "
-                "Restore the file from a copy, or go on from another checkpoint."
-            )
-        kept = _state_decoder.decode(state[0])
-        found.append(
-            Checkpoint(
-                info=info,
-                messages=read_history(db, row.segment, row.length),
-                prompt_id=setting.prompt_id,
-                model=setting.model,
-                params=setting.params,
-                tools=setting.tools,
-                input=setting.input,
-                output=bytes(kept.output),
-                storage={name: bytes(body) for name, body in kept.storage.items()},
-                fingerprint_body=stored[0],
-            )
-        )
+        with damage_of(row):
+            found.append(_read_checkpoint(db, row, info, setting))
     return found
+
+
+def _read_checkpoint(db: sqlite3.Connection, row: Row, info: CheckpointInfo, setting: Setting) -> Checkpoint:
+    state = db.execute("SELECT body FROM state WHERE checkpoint = ?", (row.rowid,)).fetchone()
+    stored = db.execute("SELECT body FROM fingerprint WHERE hash = ?", (setting.fingerprint,)).fetchone()
+    if state is None or stored is None:
+        raise CorruptStoreError(
+            f"Checkpoint {info.id} of session {info.session_id!r} has lost a row it needs. Nothing was changed. "
+            "Restore the file from a copy, or go on from another checkpoint."
+        )
+    kept = _state_decoder.decode(state[0])
+    return Checkpoint(
+        info=info,
+        messages=read_history(db, row.segment, row.length),
+        prompt_id=setting.prompt_id,
+        model=setting.model,
+        params=setting.params,
+        tools=setting.tools,
+        input=setting.input,
+        output=kept.output,
+        storage={as_text(name): body for name, body in kept.storage},
+        fingerprint_body=stored[0],
+    )
+
+
+def fork_row(
+    db: sqlite3.Connection,
+    session_id: str,
+    checkpoint_id: str,
+    to_session_id: str,
+    fork_id: str,
+    created: datetime,
+) -> None:
+    """Copy a checkpoint's row and state to another session as its first one; its messages stay where they are."""
+    row = db.execute(
+        "SELECT c.rowid, c.kind FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
+        "WHERE s.key = ? AND c.id = ?",
+        (key_of(session_id), as_bytes(checkpoint_id)),
+    ).fetchone()
+    if row is None:
+        raise CheckpointNotFoundError(no_such_checkpoint(session_id, checkpoint_id))
+    if row[1] == "tombstone":
+        raise CheckpointError(nothing_after_tombstone(checkpoint_id))
+    target = conversation_id(db, to_session_id)
+    if db.execute("SELECT 1 FROM checkpoint WHERE conversation = ? LIMIT 1", (target,)).fetchone():
+        raise CheckpointConflictError(session_in_use(to_session_id))
+    made = db.execute(
+        "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
+        "tokens, iterations, setting, left_out, bytes) SELECT ?, 0, ?, id, 'fork', ?, path, segment, length, "
+        "tokens, iterations, setting, left_out, 0 FROM checkpoint WHERE rowid = ?",
+        (target, as_bytes(fork_id), created.timestamp(), row[0]),
+    ).lastrowid
+    db.execute(
+        "INSERT INTO state(checkpoint, body) SELECT ?, body FROM state WHERE checkpoint = ?",
+        (made, row[0]),
+    )

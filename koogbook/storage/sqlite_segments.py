@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 
@@ -119,34 +120,49 @@ def read_history(db: sqlite3.Connection, segment: int, length: int) -> tuple[Mes
         CorruptStoreError: Rows are missing.
         UndecodableValueError: A stored message cannot be read.
     """
-    places = _resolve(db, segment, length)
+    places = _resolve(db, segment, length, _DEEPEST_CHAIN)
     missing = [position for position, body in enumerate(places) if body is None]
     if missing:
         raise CorruptStoreError(
             f"The stored history {segment} of {length} messages has lost those at {missing[:10]}. Nothing was changed. "
             "Restore the file from a copy, or go on from another checkpoint."
         )
-    return tuple(decode_messages([body for body in places if body is not None]))
+    bodies = [body for body in places if body is not None]
+    for position, (digest, body) in enumerate(bodies):
+        if blake2b(body, digest_size=16).digest() != digest:
+            raise CorruptStoreError(
+                f"Message {position} of the stored history {segment} is not what was saved: its content hash differs. "
+                "Nothing was changed. Restore the file from a copy, or go on from another checkpoint."
+            )
+    return tuple(decode_messages([body for _, body in bodies]))
 
 
-def _resolve(db: sqlite3.Connection, segment: int, length: int) -> list[bytes | None]:
+def _resolve(
+    db: sqlite3.Connection, segment: int, length: int, deepest: int
+) -> list[tuple[bytes, bytes] | None]:
+    """(content hash, body) by position; None where there is none."""
     row = db.execute(
         "SELECT base, head, tail_at, tail_from, tail_count FROM segment WHERE id = ?", (segment,)
     ).fetchone()
     if row is None:
         raise CorruptStoreError(f"The stored history {segment} is missing. Restore the file from a copy.")
     base, head, tail_at, tail_from, tail_count = row
-    places: list[bytes | None] = [None] * length
+    places: list[tuple[bytes, bytes] | None] = [None] * length
     if base is not None:
-        below = _resolve(db, base, max(head, tail_from + tail_count if tail_count else 0))
+        if not deepest:
+            raise CorruptStoreError(
+                f"The stored history {segment} stands on more than {_DEEPEST_CHAIN} others, which koogbook never "
+                "writes. Nothing was changed. Restore the file from a copy."
+            )
+        below = _resolve(db, base, max(head, tail_from + tail_count if tail_count else 0), deepest - 1)
         stop = min(head, length)
         places[:stop] = below[:stop]
         for offset in range(min(tail_count, max(0, length - tail_at))):
             places[tail_at + offset] = below[tail_from + offset]
-    for position, body in db.execute(
-        "SELECT e.position, m.body FROM entry e JOIN message m ON m.id = e.message "
+    for position, digest, body in db.execute(
+        "SELECT e.position, m.digest, m.body FROM entry e JOIN message m ON m.id = e.message "
         "WHERE e.segment = ? AND e.position < ?",
         (segment, length),
     ):
-        places[position] = body
+        places[position] = (digest, body)
     return places

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import json
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -31,27 +34,38 @@ async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Messa
         return _refuse(call, f"There is no tool named {call.tool!r}. Tools on offer: {offered}.", log)
     try:
         arguments = msgspec.structs.asdict(msgspec.json.decode(call.args or "{}", type=tool.arguments))
-    except (msgspec.DecodeError, UnicodeError) as problem:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
         return _refuse(call, f"The arguments do not fit: {problem}. Schema: {tool.spec.parameters}", log)
     log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, args=call.args)
     started = clock.monotonic()
     try:
-        returned = (
-            await tool.function(**arguments)
-            if tool.is_async
-            else await asyncio.to_thread(tool.function, **arguments)
-        )
-        output = _as_text(tool, returned)
-    except Exception as problem:
-        error = f"{type(problem).__name__}: {problem}"
-        log.emit(
-            ToolCallFailed, tool=call.tool, call_id=call.id, seconds=clock.monotonic() - started, error=error
-        )
+        output = _as_text(tool, await _called(tool, arguments))
+    except BaseException as problem:
+        seconds, error = clock.monotonic() - started, f"{type(problem).__name__}: {problem}"
+        if not isinstance(problem, Exception):
+            log.emit_quietly(ToolCallFailed, tool=call.tool, call_id=call.id, seconds=seconds, error=error)
+            raise
+        log.emit(ToolCallFailed, tool=call.tool, call_id=call.id, seconds=seconds, error=error)
         return tool_result(call, f"The tool failed: {error}", is_error=True)
     log.emit(
         ToolCallCompleted, tool=call.tool, call_id=call.id, seconds=clock.monotonic() - started, output=output
     )
     return tool_result(call, output)
+
+
+async def _called(tool: Tool, arguments: dict[str, Any]) -> object:
+    if tool.is_async:
+        return await tool.function(**arguments)
+    returned = await asyncio.to_thread(_called_in_thread, tool, arguments)
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+def _called_in_thread(tool: Tool, arguments: dict[str, Any]) -> object:
+    try:
+        return tool.function(**arguments)
+    except StopIteration as problem:
+        # A future cannot hold it: on Python 3.11 the run would wait for ever.
+        raise RuntimeError("the tool raised StopIteration, as next() does at the end") from problem
 
 
 def _refuse(call: ToolCall, error: str, log: EventLog) -> Message:
@@ -65,7 +79,8 @@ def _as_text(tool: Tool, returned: object) -> str:
     if returned is None:
         return ""
     try:
-        return msgspec.json.encode(returned).decode()
+        built = msgspec.to_builtins(returned, str_keys=True)
+        return json.dumps(built, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as problem:
         raise TypeError(
             f"tool {tool.name!r} returned {type(returned).__name__}, which is no JSON: {problem}"

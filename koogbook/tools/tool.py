@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, get_type_hints
 
 import msgspec
@@ -24,7 +25,7 @@ class Tool:
     """A function with its name, description and parameters (Koog's ``Tool``).
 
     Raises:
-        ToolError: A parameter has no annotation, or one that has no JSON schema.
+        ToolError: A parameter has no annotation, or one that has no JSON schema, or cannot be given by name.
     """
 
     __slots__ = ("arguments", "function", "is_async", "spec")
@@ -33,12 +34,14 @@ class Tool:
         self, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> None:
         self.function = function
-        self.is_async = inspect.iscoroutinefunction(function)
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            type(function).__call__
+        )
         chosen = name or getattr(function, "__name__", "")
         if not chosen or chosen == "<lambda>":
             raise ToolError("A tool needs a name: use a def, or Tool(function, name=...).")
         self.arguments = _arguments(function, chosen)
-        schema = msgspec.json.schema(self.arguments)
+        schema = _schema(self.arguments)
         self.spec = ToolSpec(
             name=chosen,
             description=description if description is not None else inspect.getdoc(function) or "",
@@ -61,12 +64,16 @@ class Tool:
 def _arguments(function: Callable[..., Any], name: str) -> type[Struct]:
     fields: list[Any] = []
     try:
-        hints = get_type_hints(function)
-    except NameError as problem:
+        hints = get_type_hints(_annotated(function), include_extras=True)
+    except (NameError, TypeError) as problem:
         raise ToolError(f"Tool {name!r}: an annotation cannot be resolved: {problem}.") from problem
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ToolError(f"Tool {name!r}: *{parameter.name} has no JSON schema. Name each parameter.")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ToolError(
+                f"Tool {name!r}: a model gives arguments by name, and {parameter.name!r} takes none. Leave out the '/'."
+            )
         if parameter.name not in hints:
             raise ToolError(
                 f"Tool {name!r}: parameter {parameter.name!r} has no annotation. "
@@ -80,6 +87,21 @@ def _arguments(function: Callable[..., Any], name: str) -> type[Struct]:
     except (TypeError, ValueError) as problem:
         raise ToolError(f"Tool {name!r} cannot be described as JSON: {problem}.") from problem
     return made
+
+
+def _schema(arguments: type[Struct]) -> dict[str, Any]:
+    """The schema with the object of the arguments at its top, where providers look for it."""
+    schema = msgspec.json.schema(arguments)
+    definitions = schema.pop("$defs")
+    top: dict[str, Any] = definitions.pop(schema["$ref"].rpartition("/")[2])
+    return {**top, "$defs": definitions} if definitions else top
+
+
+def _annotated(function: Any) -> Any:
+    """What carries the annotations: the function inside a partial, the method of a callable object."""
+    while isinstance(function, partial):
+        function = function.func
+    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def tool(function: Callable[..., Any]) -> Tool:

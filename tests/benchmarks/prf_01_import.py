@@ -91,7 +91,7 @@ def _run(code: str) -> str:
     # The warning filter of a test run, or a PYTHONPATH of the caller, would be part of the figure.
     environment = {**os.environ, "PYTHONPATH": _ROOT}
     environment.pop("PYTHONWARNINGS", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"`{code}` failed: {done.stderr.strip()[-300:]}")
     return done.stdout

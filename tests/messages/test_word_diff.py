@@ -153,3 +153,9 @@ def test_a_sentence_inside_a_longer_word_is_not_found() -> None:
 def test_without_sources_the_sentences_stand_alone() -> None:
     """A summary of nothing is still shown."""
     assert provenance("One. Two.", []) == (Sentence("One."), Sentence("Two."))
+
+
+@pytest.mark.parametrize("sentence", [".", "- ", "---", "…"])
+def test_a_lone_mark_rests_on_nothing(sentence: str) -> None:
+    """It stands in every message and says nothing."""
+    assert [found.sources for found in provenance(sentence, [(0, said("One. - two --- three …"))])] == [()]

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from koogbook.errors import CheckpointError
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, LLMParams
 
@@ -67,3 +69,48 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     output: bytes
     storage: dict[str, bytes]
     fingerprint_body: bytes = b""
+
+
+def fork_of(checkpoint: Checkpoint, to_session_id: str, *, fork_id: str, created: datetime) -> Checkpoint:
+    """The first checkpoint of a fork: the same state under another session id.
+
+    Raises:
+        CheckpointError: It is a tombstone.
+    """
+    if checkpoint.info.is_tombstone:
+        raise CheckpointError(nothing_after_tombstone(checkpoint.info.id))
+    info = replace(
+        checkpoint.info,
+        id=fork_id,
+        session_id=to_session_id,
+        version=0,
+        parent=checkpoint.info.id,
+        kind="fork",
+        created=created,
+        bytes=0,
+    )
+    return replace(checkpoint, info=info)
+
+
+def nothing_after_tombstone(checkpoint_id: str) -> str:
+    """The message for a fork from a tombstone."""
+    return (
+        f"Checkpoint {checkpoint_id!r} is a tombstone: the run had ended and nothing comes after it. Nothing was "
+        "changed. Fork from the one before."
+    )
+
+
+def no_such_checkpoint(session_id: str, checkpoint_id: str) -> str:
+    """The message for an id that is not there."""
+    return (
+        f"Session {session_id!r} has no checkpoint {checkpoint_id!r}. Nothing was changed. "
+        "kb.checkpoints(agent, session_id) lists those it has."
+    )
+
+
+def session_in_use(session_id: str) -> str:
+    """The message for a fork onto a session that has checkpoints."""
+    return (
+        f"Session {session_id!r} has checkpoints already, and a fork begins a new one. Nothing was changed. "
+        "Choose another session id for the fork."
+    )

@@ -36,17 +36,22 @@ def fingerprint(strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = ()
         },
         "keys": {key.name: type_shape(key.type) for key in keys},
     }
-    body = json.dumps(described, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    body = json.dumps(described, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
     return blake2b(body, digest_size=16).hexdigest(), body
 
 
 def compare(stored: bytes, strategy: CompiledStrategy, path: str) -> Comparison:
-    """Whether a run can go on after ``path`` with the strategy as it is now.
+    """Whether a run can go on after ``path`` with the strategy as it is now; damaged bytes say no.
 
     The node has to be there with the type its stored output has; the strategy's name and input must fit. Anything
     else that changed is a warning.
     """
-    return _compare(stored, fingerprint(strategy)[1], path)
+    try:
+        return _compare(stored, fingerprint(strategy)[1], path)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        return Comparison("incompatible", (f"the stored description of the strategy is damaged ({problem})",))
 
 
 @lru_cache(maxsize=512)

@@ -83,8 +83,9 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
     except UndecodableValueError as problem:
         raise _incompatible(ctx, checkpoint, (*differences, f"output of {info.path}: {problem}")) from problem
     committed = ctx.llm.committed
-    tools = [tool for tool in committed.tools if tool.name in checkpoint.tools]
-    missing = [name for name in checkpoint.tools if committed.tools.get(name) is None]
+    offered = [(name, committed.tools.get(name)) for name in checkpoint.tools]
+    tools = [tool for _, tool in offered if tool is not None]
+    missing = [name for name, tool in offered if tool is None]
     ctx.llm.restore(
         Committed(
             Prompt(

@@ -67,6 +67,44 @@ class Draft(Struct, frozen=True, kw_only=True):
     lease: str = ""
 
 
+def info_of(draft: Draft, version: int, *, bytes_written: int = 0) -> CheckpointInfo:
+    """The light form of a draft that has got its version."""
+    return CheckpointInfo(
+        id=draft.id,
+        session_id=draft.session_id,
+        version=version,
+        parent=draft.parent,
+        kind=draft.kind,
+        created=draft.created,
+        agent_id=draft.agent_id,
+        path=draft.path,
+        messages=len(draft.prompt),
+        tokens=draft.prompt.tokens,
+        iterations=draft.iterations,
+        fingerprint=draft.fingerprint,
+        strategy_version=draft.strategy_version,
+        left_out=draft.left_out,
+        bytes=bytes_written,
+        run_id=draft.run_id,
+    )
+
+
+def checkpoint_of(draft: Draft, info: CheckpointInfo) -> Checkpoint:
+    """A draft that has got its version, as the whole checkpoint."""
+    return Checkpoint(
+        info=info,
+        messages=draft.prompt.messages,
+        prompt_id=draft.prompt.id,
+        model=draft.model,
+        params=draft.params,
+        tools=draft.tools,
+        input=draft.input,
+        output=draft.output,
+        storage=draft.storage,
+        fingerprint_body=draft.fingerprint_body,
+    )
+
+
 @runtime_checkable
 class AppendsCheckpoints(Protocol):
     """A store that writes only what is new and gives the version in the same step."""
@@ -120,7 +158,11 @@ class LeaseHolder(Struct, frozen=True):
 
 @runtime_checkable
 class LeasesSessions(Protocol):
-    """A store that lets one run at a time hold a session id, also over processes."""
+    """A store that lets one run at a time hold a session id, also over processes.
+
+    Each method returns at once. Where another process is writing just now it raises ``TimeoutError``, has done nothing,
+    and may be asked again.
+    """
 
     def take_lease(self, session_id: str, token: str, seconds: float) -> LeaseHolder | None:
         """Take the lease; the present holder when it cannot be had, None when it is ours.

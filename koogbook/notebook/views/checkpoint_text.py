@@ -196,7 +196,8 @@ def _legend(state: CheckpointState) -> list[str]:
     words = ["o checkpoint", "T ended"]
     if any(isinstance(row, RunRow) for row in state.rows):
         words.append(": several in a row")
-    words += [f"{session} is a fork of {parent}" for session, parent in [*forks.items()][:_MOST_FORKS]]
+    ids = _short_ids([*_ids(state.rows)])
+    words += [f"{session} is a fork of {ids[parent]}" for session, parent in [*forks.items()][:_MOST_FORKS]]
     if len(forks) > _MOST_FORKS:
         words.append(f"and {count(len(forks) - _MOST_FORKS, 'fork')} more")
     return wrap(
@@ -210,3 +211,4 @@ def _detail(detail: Detail) -> list[str]:
     lines = [f"({detail.number}) {plain(ids)}: {detail.word}{saved}"]
     for reason in detail.reasons:
         lines += wrap(plain(reason), COLUMNS, initial_indent="    - ", subsequent_indent="      ")
+    return lines

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from koogbook.messages.word_diff import WordSpan
-from koogbook.notebook.views.diff_checks import numbers
+from koogbook.notebook.views.diff_checks import sources_words
 from koogbook.notebook.views.diff_layout import ROW
 from koogbook.notebook.views.diff_model import (
     FoldedRow,
@@ -175,7 +175,4 @@ def sentence_cells(row: SentenceRow, lines: int | None) -> list[Element]:
 
 
 def _sources(row: SentenceRow) -> Element:
-    if not row.sources:
-        return h("span", "no source", cls="kb-small kb-warn")
-    verbatim = " verbatim" if row.verbatim else ""
-    return h("span", f"from {numbers(row.sources, 4)}{verbatim}", cls="kb-small kb-sum")
+    return h("span", sources_words(row), cls=f"kb-small {'kb-sum' if row.sources else 'kb-warn'}")

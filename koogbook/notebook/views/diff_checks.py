@@ -8,7 +8,7 @@ from typing import Literal
 from koogbook.compression.fact_check import FactFinding
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.pairing import pair_messages
-from koogbook.notebook.views.diff_model import Check, FactRow
+from koogbook.notebook.views.diff_model import Check, FactRow, SentenceRow
 from koogbook.notebook.views.measure import count, thousands
 
 _MOST_NUMBERS = 4
@@ -172,3 +172,10 @@ def numbers(positions: Sequence[int], most: int = _MOST_NUMBERS) -> str:
     if len(runs) <= most:
         return " ".join(runs)
     return f"{' '.join(runs[: most - 1])} \u2026 ({len(positions)} in all)"
+
+
+def sources_words(row: SentenceRow) -> str:
+    """Which originals a sentence rests on, and whether word for word."""
+    if not row.sources:
+        return "no source"
+    return f"from {numbers(row.sources)}{' verbatim' if row.verbatim else ''}"

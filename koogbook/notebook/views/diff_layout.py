@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
+from koogbook.notebook.views.diff_checks import sources_words
 from koogbook.notebook.views.diff_model import (
     Band,
     DiffState,
@@ -24,6 +25,7 @@ ROW = 26
 EDITED_ROW = 46
 _SENTENCE_LINE = 17
 _SENTENCE_WIDTH = 260
+_SOURCES_WIDTH = 64
 _MOST_SENTENCE_LINES = 6
 
 
@@ -93,9 +95,9 @@ def row_lines(row: LeftRow | RightRow) -> int:
         case LeftOutRow():
             return row.rows
         case SentenceRow():
-            wide = text_width(row.text, 12)
-            text_lines = min(math.ceil(wide / _SENTENCE_WIDTH), _MOST_SENTENCE_LINES)
-            return max(1, math.ceil((text_lines * _SENTENCE_LINE + 4) / ROW))
+            text = min(math.ceil(text_width(row.text, 12) / _SENTENCE_WIDTH), _MOST_SENTENCE_LINES)
+            sources = math.ceil(text_width(sources_words(row), 11) / _SOURCES_WIDTH)
+            return max(1, math.ceil((max(text, sources) * _SENTENCE_LINE + 4) / ROW))
         case _:
             return 1
 

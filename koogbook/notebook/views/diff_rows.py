@@ -100,7 +100,11 @@ def _messages(band: Band) -> int:
 class _Builder:
     def __init__(self, ledger: Ledger, selected: Selection) -> None:
         self.ledger = ledger
-        self.fates = {entry.position: entry for entry in ledger.fates}
+        self.fates = {
+            position: MessageFate(position, "dropped", message.tokens, reason="the ledger has no fate for it")
+            for position, message in enumerate(ledger.before)
+        }
+        self.fates.update({entry.position: entry for entry in ledger.fates})
         self.origins = {entry.new_position: entry for entry in ledger.fates if entry.new_position is not None}
         self.new = {entry.position: entry for entry in ledger.new_messages}
         self.names = summary_names(ledger)

@@ -28,7 +28,8 @@ from koogbook.notebook.views.message_preview import full_text, role_mark
 
 #: A message in full is cut here, and all of them together here, so that a saved cell stays small.
 LONGEST_TEXT = 4_000
-ALL_TEXTS = 24_000
+ALL_TEXTS = 40_000
+_TEXT_FRAME = 400
 
 _FATES: tuple[Fate, ...] = ("kept", "edited", "memory", "summarised", "dropped")
 
@@ -172,7 +173,7 @@ def _texts(ledger: Ledger, rows: Rows) -> tuple[tuple[FullText, ...], int]:
         cut = whole[:LONGEST_TEXT]
         if len(cut) > room:
             continue
-        room -= len(cut) + 100
+        room -= len(cut) + _TEXT_FRAME
         texts.append(
             FullText(
                 "before" if side == "before" else "after",

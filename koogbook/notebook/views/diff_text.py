@@ -44,6 +44,9 @@ def diff_text(state: DiffState) -> str:
 
 def sentence(state: DiffState) -> str:
     """What happened, in one line."""
+    if state.status == "unchanged":
+        tokens = count(state.tokens_before, "token")
+        return f"nothing changed: {count(state.messages_before, 'message')}, {tokens}"
     messages = f"{thousands(state.messages_before)} \u2192 {count(state.messages_after, 'message')}"
     tokens = f"{thousands(state.tokens_before)} \u2192 {thousands(state.tokens_after)} tokens"
     share = f" ({percent(-state.saved_share, signed=True)})" if state.tokens_before else ""

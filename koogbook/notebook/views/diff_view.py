@@ -107,9 +107,9 @@ def _totals(state: DiffState) -> Element:
         ),
         h(
             "div",
-            *(_legend(total) for total in state.totals),
+            *(part for total in state.totals for part in (_legend(total), " ")),
             h("strong", f"{percent(-state.saved_share, signed=True)} tokens", cls=_saved_tone(state)),
-            style="display:flex;flex-wrap:wrap;gap:2px 14px;padding-top:4px",
+            style="display:flex;flex-wrap:wrap;padding-top:4px",
         ),
         h("div", " \u00b7 ".join(right), cls="kb-small kb-quiet", style="padding-top:2px") if right else None,
         cls="kb-band",
@@ -158,6 +158,7 @@ def _legend(total: Total) -> Element:
         h("span", style=f"{_paint(total.fate)};{swatch}", aria_hidden="true"),
         f"{thousands(total.messages)} {total.word} \u00b7 {sizes}",
         cls="kb-small kb-quiet",
+        style="margin-right:14px",
     )
 
 
@@ -237,11 +238,11 @@ def _full_texts(state: DiffState) -> Element:
 def _text_items(texts: tuple[FullText, ...]) -> Iterator[Element]:
     for text in texts:
         side = "" if text.side == "before" else "after "
-        head = f" {side}{text.position} {text.role} \u00b7 {count(text.tokens, 'token')}"
+        head = f"{side}{text.position} {text.role} \u00b7 {count(text.tokens, 'token')}"
         more = f"\n\u2026 {count(text.left_out, 'character')} left out" if text.left_out else ""
         yield h(
             "details",
-            h("summary", glyph(text.role, tone="ink2"), head, style="cursor:pointer"),
+            h("summary", head, style="cursor:pointer"),
             h("pre", text.text + more, cls="kb-pre"),
             style="padding:2px 12px 4px 24px",
         )

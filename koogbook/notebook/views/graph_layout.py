@@ -24,7 +24,7 @@ SATELLITE_LABEL = 23
 SATELLITE_HEIGHT = 68
 _SATELLITE_TALLEST = 60
 _SATELLITE_GAP = 56
-_SWEEPS = 8
+_SWEEPS, _SWEEPS_WITHOUT_GAIN = 8, 3
 _LOOSE_IN_A_ROW = 4
 
 
@@ -302,8 +302,9 @@ def _order(rows: list[list[Item]]) -> None:
     """Order each row by barycentres, down and up in turn, and keep the order with the fewest crossings."""
     _number(rows)
     best, fewest = [list(row) for row in rows], _crossings(rows)
+    since = 0
     for sweep in range(_SWEEPS):
-        if not fewest:
+        if not fewest or since == _SWEEPS_WITHOUT_GAIN:
             break
         down = sweep % 2 == 0
         for row in rows[1:] if down else rows[-2::-1]:
@@ -311,8 +312,9 @@ def _order(rows: list[list[Item]]) -> None:
             for place, item in enumerate(row):
                 item.place = place
         crossings = _crossings(rows)
+        since += 1
         if crossings < fewest:
-            best, fewest = [list(row) for row in rows], crossings
+            best, fewest, since = [list(row) for row in rows], crossings, 0
     rows[:] = best
     _number(rows)
 

@@ -119,7 +119,8 @@ def set_ports(items: Iterable[Item], loops: Iterable[Loop]) -> None:
         item.in_ports = _ports(loops_in.get(item, []), above, half)
         for piece in item.down:
             if piece.direct and not item.out_ports[piece.link]:
-                piece.weight *= _MAIN
+                for part in (piece, *(piece.bottom.down if piece.bottom.is_label else ())):
+                    part.weight *= _MAIN
         for piece in item.up:
             if piece.direct and not item.in_ports[piece.link]:
                 piece.weight *= 4
@@ -194,6 +195,9 @@ def _place(row: Sequence[Item], *, up: bool, down: bool) -> None:
                 weight += piece.weight
         wishes.append(total / weight if weight else item.x)
         weights.append(weight or 0.1)
+    if len(row) == 1:
+        row[0].x = wishes[0]
+        return
     offsets = [0.0]
     for left, right in pairwise(row):
         offsets.append(offsets[-1] + left.right + right.left + BETWEEN)

@@ -191,9 +191,9 @@ def _parents(path: str, shapes: dict[str, NodeShape]) -> list[str]:
 
 
 def _nested(nodes: Sequence[NodeShape], shapes: dict[str, NodeShape]) -> list[NodeShape]:
-    """Nodes in the order of their definition, those of a subgraph behind it."""
+    """Nodes in the order of their definition, those of a subgraph behind it, finish nodes last."""
     children: dict[str, list[NodeShape]] = {}
-    for node in nodes:
+    for node in sorted(nodes, key=lambda node: node.kind == "finish"):
         parents = _parents(node.path, shapes)
         children.setdefault(parents[0] if parents else "", []).append(node)
     found: list[NodeShape] = []

@@ -39,7 +39,7 @@ _KINDS = {
     "compress": "history compression",
     "subgraph": "subgraph",
 }
-_WIDE = 620
+_NARROW_PAGE, _PAGE = 570, 1040
 
 
 # ------------------------------------------------------------------------------------------- text
@@ -129,32 +129,9 @@ def _detail_lines(detail: NodeDetail) -> list[str]:
 
 def graph_element(state: GraphState) -> Element:
     """The view as an element: picture, panel of the selected node, what is left to do, and a table of all."""
-    drawn = graph_picture(state)
-    if drawn is None:
-        main = h(
-            "p",
-            f"{count(len(state.nodes), 'node')} are more than a picture can hold (it draws {MOST_BOXES}). "
-            "Subgraphs fold into one box each; the text form and the table have them all.",
-            cls="kb-p kb-quiet",
-        )
-    else:
-        main = h("div", drawn, cls="kb-scroll")
-    wide = drawn is not None and float(drawn.attributes["width"]) > _WIDE
     body = [
-        h(
-            "div",
-            h(
-                "div",
-                main,
-                h("p", "A wide picture: it scrolls sideways.", cls="kb-small kb-quiet kb-narrow")
-                if wide
-                else None,
-                cls="kb-main kb-panel",
-            ),
-            _panel(state.selected) if state.selected else None,
-            cls="kb-split",
-        ),
-        *(_to_do(state)),
+        h("div", _main(state), _panel(state.selected) if state.selected else None, cls="kb-split"),
+        *_to_do(state),
         _all_nodes(state),
     ]
     shown = sorted({node.status for node in state.nodes}, key=list(STATES).index)
@@ -169,6 +146,31 @@ def graph_element(state: GraphState) -> Element:
         body=body,
         foot=foot,
         legend=[legend_word(status) for status in shown],
+    )
+
+
+def _main(state: GraphState) -> Element:
+    """The picture in a box that scrolls; a wide one pushes the panel under it and says that it scrolls."""
+    drawn = graph_picture(state)
+    if drawn is None:
+        text = (
+            f"{count(len(state.nodes), 'node')} are more than a picture can hold (it draws {MOST_BOXES}). "
+            "Subgraphs fold into one box each; the text form and the table have them all."
+        )
+        return h("div", h("p", text, cls="kb-p kb-quiet"), cls="kb-main kb-panel")
+    width = float(drawn.attributes["width"])
+    always, sometimes = width > _PAGE, width > _NARROW_PAGE
+    hint = h(
+        "p",
+        "A wide picture: it scrolls sideways.",
+        cls="kb-p kb-small kb-quiet" if always else "kb-p kb-small kb-quiet kb-narrow",
+    )
+    return h(
+        "div",
+        h("div", drawn, cls="kb-scroll"),
+        hint if sometimes else None,
+        cls="kb-main kb-panel",
+        style=f"flex-basis:{width:g}px" if sometimes else None,
     )
 
 

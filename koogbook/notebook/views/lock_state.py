@@ -43,7 +43,8 @@ _COUNTED: tuple[tuple[Outcome, str], ...] = (
 class SessionRow(Struct, frozen=True, kw_only=True):
     """One session. Times are seconds since the first event; ``end`` is now for one that is not over.
 
-    ``acquired`` is None for one that never held the lock; ``first`` and ``first_mode`` belong to a refusal.
+    ``acquired`` is None for one that never held the lock, ``queued`` says that it had to wait. ``first`` and
+    ``first_mode`` belong to a refusal.
     """
 
     number: int
@@ -55,6 +56,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     opened: float
     acquired: float | None
     end: float
+    queued: bool = False
     ahead: tuple[int, ...] = ()
     messages: int = 0
     tokens: int = 0
@@ -66,7 +68,9 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waited(self) -> float:
-        """Seconds from the wish to the lock, or to the end of waiting."""
+        """Seconds in the queue; 0 for a session that got the lock, or its refusal, at once."""
+        if not self.queued:
+            return 0.0
         return (self.end if self.acquired is None else self.acquired) - self.opened
 
     @property
@@ -162,7 +166,7 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float) -> SessionRow
         )
     match event:
         case SessionWaiting():
-            return replace(row, ahead=event.ahead)
+            return replace(row, queued=True, ahead=event.ahead)
         case SessionAcquired():
             return replace(row, acquired=at, outcome="open")
         case SessionCommitted():
@@ -241,7 +245,8 @@ def _sentence(rows: Sequence[SessionRow], queue: Sequence[QueueRow]) -> tuple[st
         and (number := sum(row.outcome == outcome for row in rows))
     ]
     word = "refused" if any(row.outcome in ("refused", "timed out") for row in rows) else "done"
-    return word, f"all {count(len(rows), 'session')} over" + (f", {', '.join(troubles)}" if troubles else "")
+    over = "1 session, over" if len(rows) == 1 else f"all {count(len(rows), 'session')} over"
+    return word, over + (f", {', '.join(troubles)}" if troubles else "")
 
 
 def _counts(rows: Sequence[SessionRow], lanes: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 
 from msgspec import Struct
@@ -60,6 +60,7 @@ def _attribute_name(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
+@lru_cache(maxsize=8192)
 def number(value: float) -> str:
     """A number as an attribute: at most two places, no zeros at the end, never ``-0``."""
     if isinstance(value, int):

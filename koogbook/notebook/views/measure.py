@@ -110,14 +110,14 @@ def wrapped(text: str, width: int = 98, indent: str = "  ") -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time as people read it: ``840 ms``, ``1.39 s``, ``12.4 s``, ``3 min 12 s``, ``2 h 05 min``."""
+    """A time as people read it: ``1.4 ms``, ``840 ms``, ``1.39 s``, ``12.4 s``, ``3 min 12 s``, ``2 h 05 min``."""
     if not math.isfinite(seconds):
         return "unknown"
     if seconds < 0:
         return f"-{duration(-seconds)}"
     milliseconds = seconds * 1000
-    if 0 < milliseconds < 0.95:
-        return f"{milliseconds:.1f} ms" if milliseconds >= 0.05 else "<0.1 ms"
+    if 0 < milliseconds < 9.95:
+        return f"{milliseconds:.1f} ms".replace(".0 ms", " ms") if milliseconds >= 0.05 else "<0.1 ms"
     if milliseconds < 999.5:
         return f"{milliseconds:.0f} ms"
     if seconds < 9.995:

@@ -173,7 +173,7 @@ STYLES: dict[str, dict[str, str]] = {
 
 _RESPONSIVE = (
     "@container (max-width:760px){.kb-wide{display:none}.kb-narrow{display:block}"
-    ".kb-side,.kb-half,.kb-main{flex-basis:100%}}"
+    ".kb-side,.kb-half,.kb-main{flex-basis:100%}.kb-status{border-left:0;padding-left:0}}"
     "@media (forced-colors:active){.kb-card,.kb-chip,.kb-box{border:1px solid CanvasText}}"
     "@media print{.kb-card{break-inside:avoid-page}}"
 )

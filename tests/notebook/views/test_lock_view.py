@@ -290,3 +290,13 @@ def test_a_refused_session_shows_the_way_out():
 def test_the_same_events_give_the_same_bytes(events):
     """A saved notebook does not change when nothing changed."""
     assert render(lock_element(lock_state(events))) == render(lock_element(lock_state(events)))
+
+
+def test_a_session_that_got_the_lock_at_once_did_not_wait():
+    """The moments between asking and having the lock are no wait."""
+    opened = session(1, 0.0, 0.0)[0]
+    acquired = SessionAcquired(at=0.01, context="trip", session=1, mode="write", who="a", place="cell 1:2")
+
+    state = lock_state([opened, acquired])
+
+    assert state.waits == "No session had to wait."

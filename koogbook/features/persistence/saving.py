@@ -1,0 +1,222 @@
+"""What persistence does around a run and after each node: going on from a checkpoint, and saving the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from koogbook import clock
+from koogbook.errors import LostLeaseError, UnencodableValueError
+from koogbook.events import CheckpointSaved, CheckpointSkipped, TombstoneSaved
+from koogbook.features.persistence.checkpoint import CheckpointInfo, Kind
+from koogbook.features.persistence.fingerprint import fingerprint
+from koogbook.features.persistence.hold import SessionHold
+from koogbook.features.persistence.resume import decide, restore
+from koogbook.features.persistence.storage import (
+    AppendsCheckpoints,
+    Draft,
+    NoPersistence,
+    checkpoint_of,
+    info_of,
+)
+from koogbook.pipeline import Interceptor, Stage
+from koogbook.runtime.compiled import CompiledNode
+from koogbook.runtime.context import Context
+from koogbook.state.codec import encode_state
+
+if TYPE_CHECKING:
+    from koogbook.features.persistence.feature import Persistence
+
+
+class PersistenceInterceptor(Interceptor):
+    """Holds the session, restores, saves after each node, and marks the end."""
+
+    stage = Stage.RESTORE
+
+    def __init__(self, config: Persistence) -> None:
+        self._config = config
+        self._storage = config.storage
+        self._appends = config.storage if isinstance(config.storage, AppendsCheckpoints) else None
+        self._saves = config.automatic and not isinstance(config.storage, NoPersistence)
+        self._runs: dict[str, _RunState] = {}
+        self._said: set[str] = set()
+
+    async def around_run(self, run: Context, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Restore what there is to go on from, run, and save the tombstone."""
+        config, storage = self._config, self._storage
+        if isinstance(storage, NoPersistence):
+            self._say_once(
+                run,
+                "no persistence",
+                "Persistence is installed without a storage and keeps nothing: a restart begins afresh. "
+                "Add one: kb.Persistence(storage=kb.SqliteCheckpoints()).",
+            )
+        async with SessionHold(storage, run, config.on_busy) as hold:
+            latest = await storage.get_latest_checkpoint(run.session_id)
+            policy = config.resume or ("auto" if run.llm.compat == "koog" else "same_input")
+            resumed = decide(run, policy, latest, value)
+            state = _RunState(hold.token, latest.info.id if latest else None)
+            if resumed is None:
+                state.input = _encode_input(run, value)
+            else:
+                restore(run, resumed, value)
+                state.input, state.lost = resumed.input, resumed.info.left_out
+                if self._appends is not None:
+                    self._appends.remember_restored(resumed.info, run.llm.committed.prompt)
+            self._runs[run.run_id] = state
+            try:
+                output = await call(value)
+                if self._saves:
+                    await self._save_tombstone(run, state)
+                return output
+            finally:
+                del self._runs[run.run_id]
+
+    async def around_node(
+        self, context: Context, node: CompiledNode, value: Any, call: Callable[[Any], Awaitable[Any]]
+    ) -> Any:
+        """Run the node and save a checkpoint before the next one starts."""
+        output = await call(value)
+        if self._saves:
+            await self._save_after(context, self._runs[context.run_id], node, output)
+        return output
+
+    async def _save_after(self, ctx: Context, state: _RunState, node: CompiledNode, output: Any) -> None:
+        strict = self._config.strict
+        try:
+            encoded = encode_state(output, node.output_type)
+        except UnencodableValueError as problem:
+            reason = (
+                f"the output of {node.path} ({type(output).__name__}) cannot be stored: {problem} "
+                "A restart goes on from the checkpoint before."
+            )
+            ctx.log.emit(CheckpointSkipped, node.path, reason=reason)
+            if strict:
+                raise
+            return
+        entries, reasons = ctx.storage.to_encoded()
+        if reasons and strict:
+            raise UnencodableValueError(
+                f"strict=True, and these storage keys cannot be stored after {node.path}: "
+                + "; ".join(f"{name}: {why}" for name, why in reasons.items())
+            )
+        # What was lost before a restart is still missing now, unless a node has made it again.
+        lost = [name for name in state.lost if name not in entries and name not in reasons]
+        info = await self._save(ctx, state, "node", node.path, encoded, entries, (*reasons, *lost))
+        if info is None:
+            return
+        state.parent = info.id
+        ctx.log.emit(
+            CheckpointSaved,
+            node.path,
+            checkpoint=info.id,
+            version=info.version,
+            kind="node",
+            left_out=info.left_out,
+        )
+        for name, why in reasons.items():
+            if name not in state.said:
+                state.said.add(name)
+                ctx.log.notice("storage key left out", f"{name} is in no checkpoint: {why}")
+
+    async def _save_tombstone(self, ctx: Context, state: _RunState) -> None:
+        path = f"{ctx.strategy.name}/finish"
+        info = await self._save(ctx, state, "tombstone", path, b"null", {}, ())
+        if info is not None:
+            ctx.log.emit(TombstoneSaved, path, checkpoint=info.id, version=info.version)
+
+    async def _save(
+        self,
+        ctx: Context,
+        state: _RunState,
+        kind: Kind,
+        path: str,
+        output: bytes,
+        entries: dict[str, bytes],
+        left_out: tuple[str, ...],
+    ) -> CheckpointInfo | None:
+        """Save, or None where it failed and ``on_save_error="log"`` says to go on."""
+        committed = ctx.llm.committed
+        keys = ctx.storage.keys
+        if state.fingerprint is None or state.keys != keys:
+            state.fingerprint, state.keys = fingerprint(ctx.strategy, keys), keys
+        draft = Draft(
+            id=clock.new_id(),
+            session_id=ctx.session_id,
+            parent=state.parent,
+            kind=kind,
+            created=clock.now(),
+            agent_id=ctx.agent_id,
+            run_id=ctx.run_id,
+            path=path,
+            prompt=committed.prompt,
+            model=committed.model,
+            params=committed.prompt.params,
+            tools=committed.tools.names,
+            iterations=ctx.iterations,
+            fingerprint=state.fingerprint[0],
+            fingerprint_body=state.fingerprint[1],
+            strategy_version=ctx.strategy.version,
+            input=state.input,
+            output=output,
+            storage=entries,
+            left_out=left_out,
+            lease=state.lease,
+        )
+        try:
+            return await self._store(ctx, draft)
+        except LostLeaseError:
+            raise
+        except Exception as problem:
+            reason = f"the save failed: {type(problem).__name__}: {problem}"
+            ctx.log.emit(CheckpointSkipped, path, reason=reason)
+            if self._config.on_save_error == "raise":
+                raise
+            return None
+
+    async def _store(self, ctx: Context, draft: Draft) -> CheckpointInfo:
+        if self._appends is not None:
+            return await self._appends.append_checkpoint(draft)
+        storage = self._storage
+        self._say_once(
+            ctx,
+            "plain checkpoint storage",
+            f"{type(storage).__name__} has no append_checkpoint: each checkpoint is written whole, and two processes "
+            "could choose the same version.",
+        )
+        latest = await storage.get_latest_checkpoint(draft.session_id)
+        info = info_of(draft, 0 if latest is None else latest.info.version + 1)
+        await storage.save_checkpoint(draft.session_id, checkpoint_of(draft, info))
+        return info
+
+    def _say_once(self, ctx: Context, kind: str, text: str) -> None:
+        """A notice that one installation gives once."""
+        if kind not in self._said:
+            self._said.add(kind)
+            ctx.log.notice(kind, text)
+
+
+class _RunState:
+    """What one run remembers between its saves; ``lost`` are the keys that a restored checkpoint had left out."""
+
+    __slots__ = ("fingerprint", "input", "keys", "lease", "lost", "parent", "said")
+
+    def __init__(self, lease: str, parent: str | None) -> None:
+        self.lease = lease
+        self.parent = parent
+        self.input = b"null"
+        self.lost: tuple[str, ...] = ()
+        self.keys: tuple[Any, ...] = ()
+        self.fingerprint: tuple[str, bytes] | None = None
+        self.said: set[str] = set()
+
+
+def _encode_input(ctx: Context, value: Any) -> bytes:
+    try:
+        return encode_state(value, ctx.strategy.input_type)
+    except UnencodableValueError as problem:
+        ctx.log.notice(
+            "input not stored",
+            f"the input cannot be stored in checkpoints ({problem}); after a restart only run(None) goes on",
+        )
+        return b""

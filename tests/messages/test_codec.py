@@ -1,0 +1,163 @@
+"""Messages survive their bytes exactly, whatever Python can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import koogbook as kb
+from koogbook.errors import UndecodableValueError
+from koogbook.messages.codec import decode_message, decode_messages, encode_message, encode_with_digest
+from koogbook.messages.message import ROLES, Message, Usage, metadata_text
+from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, ToolCall, ToolResult
+
+#: All of Unicode, lone surrogates included, and pairs of them that are not the character they would encode.
+TEXTS = st.text(st.characters(), max_size=12) | st.lists(
+    st.sampled_from(["\ud83d", "\ude00", "😀", "\\", '"', "\x00", "\n", "a", "\\ud83d"]), max_size=6
+).map("".join)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+MAYBE = st.none() | TEXTS
+ATTACHMENTS = st.builds(
+    lambda kind, mime, source, name: Attachment(kind, mime, name=name, **source),
+    st.sampled_from(["image", "audio", "video", "file"]),
+    TEXTS,
+    st.binary(max_size=8).map(lambda data: {"data": data})
+    | TEXTS.map(lambda url: {"url": url})
+    | TEXTS.map(lambda file_id: {"file_id": file_id}),
+    MAYBE,
+)
+COMMON: st.SearchStrategy[Part] = (
+    st.builds(Text, TEXTS)
+    | st.builds(Reasoning, TEXTS, MAYBE, MAYBE)
+    | ATTACHMENTS
+    | st.builds(Foreign, TEXTS, TEXTS)
+)
+CALLS = st.builds(ToolCall, TEXTS, TEXTS, MAYBE)
+RESULTS = st.builds(ToolResult, TEXTS, TEXTS, MAYBE, st.booleans())
+TIMES = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.timezones())  # noqa: DTZ001
+COUNTS = st.none() | st.integers(min_value=0, max_value=2**63 - 1)
+
+
+@st.composite
+def messages(draw: Callable[..., Any]) -> Message:
+    """Any message."""
+    role = draw(st.sampled_from(ROLES))
+    parts = {"assistant": COMMON | CALLS, "tool": COMMON | RESULTS}.get(role, COMMON)
+    return Message(
+        role=role,
+        parts=tuple(draw(st.lists(parts, max_size=3))),
+        id=draw(TEXTS),
+        time=draw(TIMES),
+        name=draw(MAYBE),
+        usage=draw(st.none() | st.builds(Usage, COUNTS, COUNTS)),
+        finish_reason=draw(MAYBE),
+        metadata_json=metadata_text(draw(st.dictionaries(TEXTS, JSON, max_size=2))),
+    )
+
+
+def _shape(message: Message) -> list[Any]:
+    return [type(message), type(message.parts), *[type(part) for part in message.parts]]
+
+
+@settings(max_examples=200)
+@given(messages())
+def test_a_message_survives_its_bytes(message: Message) -> None:
+    """Decoding gives back the same, equal in type and content, over all of Unicode [EXE-01]."""
+    back = decode_message(encode_message(message))
+
+    assert back == message
+    assert _shape(back) == _shape(message)
+
+
+@settings(max_examples=100)
+@given(messages())
+def test_bytes_come_back_the_same(message: Message) -> None:
+    """Encoding what was decoded gives the same bytes, so that the content hash stays [EXE-01]."""
+    body = encode_message(message)
+
+    assert encode_message(decode_message(body)) == body
+
+
+@settings(max_examples=50)
+@given(st.lists(messages(), max_size=5))
+def test_many_messages_decode_as_one_by_one(found: list[Message]) -> None:
+    """The fast way and the slow way agree, whichever of them hold surrogates [EXE-01]."""
+    assert decode_messages([encode_message(one) for one in found]) == found
+
+
+@settings(max_examples=100)
+@given(messages())
+def test_the_hash_made_on_the_way_is_the_hash(message: Message) -> None:
+    """Encoding once for both does not change either [EXE-01]."""
+    body, digest = encode_with_digest(message)
+
+    assert body == encode_message(message)
+    assert digest == decode_message(body).digest
+
+
+def test_a_lone_surrogate_is_escaped() -> None:
+    """The bytes are ordinary JSON that any reader takes [EXE-01]."""
+    body = encode_message(kb.user("\ud83d", id="1", time=datetime(2026, 1, 1, tzinfo=UTC)))
+
+    assert b"\\ud83d" in body
+    assert json.loads(body)["parts"][0]["text"] == "\ud83d"
+
+
+def test_two_surrogates_are_not_the_character_that_they_would_encode() -> None:
+    """Two code points come back as two, one as one [EXE-01]."""
+    pair, character = "\ud83d\ude00", "😀"
+
+    assert decode_message(encode_message(kb.user(pair))).text == pair
+    assert decode_message(encode_message(kb.user(character))).text == character
+
+
+BODY = encode_message(kb.user("x", id="1", time=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        BODY[:-1],
+        BODY.replace(b'"role":"user"', b'"role":"developer"'),
+        BODY.replace(b'"id":"1"', b'"id":1'),
+        BODY.replace(b"{", b'{"unknown":1,', 1),
+        BODY.replace(b'"type":"text"', b'"type":"text","unknown":1'),
+        BODY.replace(b'"type":"text"', b'"type":"hologram"'),
+        BODY.replace(b"Z", b""),
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+    ids=lambda body: body[:40].decode("latin1"),
+)
+def test_bytes_that_are_no_message_are_refused(body: bytes) -> None:
+    """Unknown fields, roles and parts included: nothing is dropped on the way [EXE-01]."""
+    with pytest.raises(UndecodableValueError):
+        decode_message(body)
+
+
+def test_a_broken_message_among_many_is_named_by_its_position() -> None:
+    """The reader of the message knows where to look [EXE-01]."""
+    with pytest.raises(UndecodableValueError, match="Stored message 1") as caught:
+        decode_messages([BODY, b"{}", BODY])
+
+    assert caught.value.path == "1"
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_are_refused(body: bytes) -> None:
+    """A damaged store gives one kind of error and no other [EXE-01]."""
+    with pytest.raises(UndecodableValueError):
+        decode_message(body)

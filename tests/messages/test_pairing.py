@@ -1,0 +1,178 @@
+"""Results follow their calls, and nothing parts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import koogbook as kb
+from koogbook.errors import ToolPairingError
+from koogbook.messages.message import Message
+from koogbook.messages.pairing import groups, pair_messages, require_pairs
+
+IDS = st.none() | st.sampled_from(["a", "b", "c"])
+
+
+def _calls(*ids: str | None) -> Message:
+    return kb.assistant(calls=[kb.ToolCall("f", "{}", one) for one in ids])
+
+
+def _result(call_id: str | None) -> Message:
+    return kb.tool_result(call_id, "done", tool="f")
+
+
+@st.composite
+def any_histories(draw: Callable[..., Any]) -> list[Message]:
+    """Histories that keep no rule: orphans, open calls and wrong orders included."""
+    pieces = draw(
+        st.lists(
+            st.builds(kb.user, st.just("x"))
+            | st.lists(IDS, max_size=3).map(lambda ids: _calls(*ids))
+            | IDS.map(_result)
+            | st.lists(IDS, min_size=1, max_size=3).map(
+                lambda ids: (
+                    kb.user("y")
+                    if not ids
+                    else Message(
+                        role="tool",
+                        parts=tuple(kb.ToolResult("done", "f", one) for one in ids),
+                        id="r",
+                        time=kb.user("t").time,
+                    )
+                )
+            ),
+            max_size=12,
+        )
+    )
+    return list(pieces)
+
+
+@st.composite
+def valid_histories(draw: Callable[..., Any]) -> list[Message]:
+    """Histories that keep the rule, with ids that are missing or used again later."""
+    found: list[Message] = []
+    for ids in draw(st.lists(st.none() | st.lists(IDS, max_size=3), max_size=8)):
+        if ids is None:
+            found.append(kb.user("x"))
+        else:
+            # Within one turn ids are unique or all missing, as every provider gives them.
+            unique = list(dict.fromkeys(one for one in ids if one is not None))
+            chosen: list[str | None] = list(unique) if unique else [None] * len(ids)
+            found += [_calls(*chosen), *(_result(one) for one in chosen)]
+    return found
+
+
+@given(any_histories())
+def test_groups_cover_the_list_without_gaps(history: list[Message]) -> None:
+    """Cutting at the borders of groups loses and doubles nothing [EXE-02]."""
+    assert [at for group in groups(history) for at in group] == list(range(len(history)))
+
+
+@given(any_histories())
+def test_no_pair_is_parted_by_a_group(history: list[Message]) -> None:
+    """Whatever else is broken in a history, a call and its result are in one group [EXE-02]."""
+    group_of = {at: number for number, group in enumerate(groups(history)) for at in group}
+    pairs = pair_messages(history).pairs
+
+    assert all(group_of[pair.call_message] == group_of[pair.result_message] for pair in pairs)
+
+
+@given(any_histories())
+def test_a_result_comes_after_its_call_and_belongs_to_one_only(history: list[Message]) -> None:
+    """One result per call, and it follows [EXE-02]."""
+    pairs = pair_messages(history).pairs
+
+    assert all(pair.call_message < pair.result_message for pair in pairs)
+    assert len({(pair.call_message, pair.call_part) for pair in pairs}) == len(pairs)
+    assert len({(pair.result_message, pair.result_part) for pair in pairs}) == len(pairs)
+
+
+@given(any_histories())
+def test_every_call_and_every_result_is_accounted_for(history: list[Message]) -> None:
+    """Each is in a pair, a defect, or the open tail: nothing is overlooked [EXE-02]."""
+    pairing = pair_messages(history)
+    kinds = [defect.kind for defect in pairing.defects]
+    calls = sum(len(message.calls) for message in history)
+    results = sum(len(message.results) for message in history)
+    tail = [] if pairing.tail is None else history[pairing.tail].calls
+    open_calls = len(tail) - sum(pair.call_message == pairing.tail for pair in pairing.pairs)
+
+    assert calls == len(pairing.pairs) + kinds.count("unanswered_call") + max(open_calls, 0)
+    assert results == len(pairing.pairs) + kinds.count("orphan_result")
+
+
+@given(valid_histories())
+def test_a_valid_history_has_no_defects(history: list[Message]) -> None:
+    """Missing ids and ids that are used again later are no defect [EXE-02]."""
+    pairing = pair_messages(history)
+
+    assert pairing.defects == ()
+    assert pairing.tail is None
+    require_pairs(history, "request()", open_tail=False)
+
+
+def test_an_id_that_is_used_again_belongs_to_the_nearest_call() -> None:
+    """Some providers count from call-0 in every turn [EXE-02]."""
+    history = [_calls("a"), _result("a"), kb.user("x"), _calls("a"), _result("a")]
+
+    assert [(pair.call_message, pair.result_message) for pair in pair_messages(history).pairs] == [
+        (0, 1),
+        (3, 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("history", "kind", "position"),
+    [
+        ([_result("a")], "orphan_result", 0),
+        ([_calls("a"), _result("b")], "orphan_result", 1),
+        ([_calls("a"), kb.user("x")], "unanswered_call", 0),
+        ([_calls("a"), kb.user("x"), _result("a")], "orphan_result", 2),
+        ([_calls("a", "b"), _result("b"), _result("a")], "out_of_order", 1),
+        ([_calls("a"), _result("a"), _result("a")], "orphan_result", 2),
+    ],
+    ids=["alone", "wrong id", "unanswered", "late", "order", "twice"],
+)
+def test_a_broken_rule_is_a_defect_with_its_place(history: list[Message], kind: str, position: int) -> None:
+    """Every way of breaking the rule has a name and a position [EXE-02]."""
+    assert (kind, position) in [(one.kind, one.position) for one in pair_messages(history).defects]
+
+
+def test_the_calls_of_the_last_message_may_still_be_open() -> None:
+    """A turn that is not done is the tail, not a defect [EXE-02]."""
+    pairing = pair_messages([kb.user("x"), _calls("a", "b"), _result("a")])
+
+    assert pairing.defects == ()
+    assert pairing.tail == 1
+
+
+def test_an_orphan_after_a_call_that_is_answered_later_does_not_part_them() -> None:
+    """The orphan goes with the pair that it stands in [EXE-02]."""
+    assert groups([_calls("a"), _result("x"), _result("a"), kb.user("y")]) == [range(3), range(3, 4)]
+
+
+def test_a_broken_history_is_refused_by_the_names_of_its_ids() -> None:
+    """The error says which calls and results, and what to do [EXE-02]."""
+    with pytest.raises(ToolPairingError, match="id 'call-7'") as caught:
+        require_pairs([_calls("call-7"), kb.user("x")], "request()")
+
+    assert "kb.tool_result" in str(caught.value)
+
+
+def test_an_open_tail_is_refused_where_a_request_cannot_have_one() -> None:
+    """A provider refuses a last call without its result, so it is never sent [EXE-02]."""
+    history = [kb.user("x"), _calls("a", "b"), _result("a")]
+    require_pairs(history, "request_without_tools()", open_tail=True)
+
+    with pytest.raises(ToolPairingError, match="id 'b'"):
+        require_pairs(history, "request()", open_tail=False)
+
+
+def test_a_history_full_of_defects_names_the_first_five() -> None:
+    """The message stays readable [EXE-02]."""
+    with pytest.raises(ToolPairingError, match="and 3 more"):
+        require_pairs([_result(None) for _ in range(8)], "request()")

@@ -1,0 +1,311 @@
+"""Every call gets a result, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import koogbook as kb
+from koogbook import events
+from koogbook.pipeline import EventLog, Subscription
+from koogbook.tools.environment import run_calls
+from koogbook.tools.tool import ToolRegistry
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return f"rain in {city}"
+
+
+async def slow_weather(city: str) -> str:
+    """The weather, later."""
+    await asyncio.sleep(0)
+    return f"rain in {city}"
+
+
+def nothing() -> None:
+    """Returns None."""
+
+
+def broken(city: str) -> str:
+    """Always fails."""
+    raise ValueError(f"no such city: {city}")
+
+
+def exhausted() -> int:
+    """Takes from an empty iterator."""
+    return next(iter(()))
+
+
+def table() -> dict[str, list[int]]:
+    """Data."""
+    return {"grün": [1, 2]}
+
+
+def surrogate() -> dict[str, str]:
+    """Text that is no Unicode."""
+    return {"text": "\ud83d"}
+
+
+def not_a_number() -> float:
+    """A float without JSON."""
+    return float("nan")
+
+
+def thing() -> object:
+    """Something without JSON."""
+    return object()
+
+
+class AsyncObject:
+    """A callable object with an async call."""
+
+    async def __call__(self, city: str) -> str:
+        """The weather."""
+        return f"rain in {city}"
+
+
+def hands_back_a_coroutine(city: str) -> Any:
+    """A plain function around an async one."""
+    return slow_weather(city)
+
+
+TOOLS = ToolRegistry(
+    [
+        weather,
+        slow_weather,
+        nothing,
+        broken,
+        exhausted,
+        table,
+        surrogate,
+        not_a_number,
+        thing,
+        kb.Tool(AsyncObject(), name="async_object"),
+        hands_back_a_coroutine,
+    ]
+)
+BONN = '{"city":"Bonn"}'
+
+
+async def _run(tool: str, args: str = "{}", log: EventLog | None = None) -> kb.ToolResult:
+    found = await run_calls([kb.ToolCall(tool, args, "c1")], TOOLS, log or EventLog("run-1", "chat-1"))
+    assert len(found) == 1
+    return found[0].results[0]
+
+
+@pytest.mark.parametrize("tool", ["weather", "slow_weather", "async_object", "hands_back_a_coroutine"])
+async def test_a_function_is_called_however_it_is_made(tool: str) -> None:
+    """Sync, async, callable object, or one that hands a coroutine back [AGT-05]."""
+    result = await _run(tool, BONN)
+
+    assert (result.output, result.is_error) == ("rain in Bonn", False)
+
+
+async def test_a_result_belongs_to_its_call() -> None:
+    """By id and name [AGT-05]."""
+    result = await _run("weather", BONN)
+
+    assert (result.call_id, result.tool) == ("c1", "weather")
+
+
+async def test_a_tool_that_returns_none_succeeded() -> None:
+    """Its result is the empty text [AGT-05]."""
+    result = await _run("nothing")
+
+    assert (result.output, result.is_error) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("tool", "output"),
+    [("table", '{"grün":[1,2]}'), ("surrogate", '{"text":"\ud83d"}')],
+    ids=["data", "surrogate"],
+)
+async def test_data_is_given_to_the_model_as_json(tool: str, output: str) -> None:
+    """Any text in it included [AGT-05]."""
+    result = await _run(tool)
+
+    assert (result.output, result.is_error) == (output, False)
+
+
+@pytest.mark.parametrize("tool", ["not_a_number", "thing"])
+async def test_a_value_that_is_no_json_is_an_error_result(tool: str) -> None:
+    """Not-a-number does not become null behind the model's back [AGT-05]."""
+    result = await _run(tool)
+
+    assert result.is_error
+    assert "no JSON" in result.output
+
+
+async def test_an_exception_becomes_an_error_result() -> None:
+    """The model reads what went wrong, and the run goes on [AGT-05]."""
+    result = await _run("broken", BONN)
+
+    assert result.is_error
+    assert "ValueError: no such city: Bonn" in result.output
+
+
+async def test_a_tool_that_runs_out_of_an_iterator_fails_like_any_other() -> None:
+    """StopIteration cannot cross a thread's future: on Python 3.11 the run would never end [AGT-05]."""
+    result = await asyncio.wait_for(_run("exhausted"), 5)
+
+    assert result.is_error
+    assert "StopIteration" in result.output
+
+
+async def test_an_unknown_tool_gives_the_list_of_tools() -> None:
+    """The model can choose again [AGT-05]."""
+    result = await _run("whether", BONN)
+
+    assert result.is_error
+    assert "'whether'" in result.output
+    assert "weather, slow_weather" in result.output
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "",
+        "{}",
+        "null",
+        "[]",
+        '"Bonn"',
+        '{"city":',
+        '{"city":5}',
+        '{"city":"Bonn","more":1}',
+        '{"town":"Bonn"}',
+        '{"city":"\ud800"}',
+        "\ud800",
+        "[" * 100_000,
+        '{"city":' * 100_000,
+        '{"city":' + "9" * 10_000 + "}",
+        '{"city":NaN}',
+    ],
+    ids=lambda args: ascii(args)[:20],
+)
+async def test_arguments_that_do_not_fit_become_an_error_result(args: str) -> None:
+    """With the schema, so that the model can mend them; the tool is not called [AGT-05]."""
+    log = EventLog("run-1", "chat-1")
+    result = await _run("weather", args, log)
+
+    assert result.is_error
+    assert '"city"' in result.output
+    assert [event.name for event in log.events] == ["ToolValidationFailed"]
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=30), st.text(max_size=12))
+async def test_whatever_a_model_writes_gets_one_result(args: str, name: str) -> None:
+    """No text of a model ends a run [AGT-05]."""
+    calls = [kb.ToolCall(name, args, "c1"), kb.ToolCall("slow_weather", args, "c2")]
+    results = await run_calls(calls, TOOLS, EventLog("run-1", "chat-1"))
+
+    assert [message.results[0].call_id for message in results] == ["c1", "c2"]
+
+
+async def test_results_keep_the_order_of_the_calls() -> None:
+    """Failures in between change nothing [AGT-05]."""
+    calls = [
+        kb.ToolCall("weather", BONN, "c1"),
+        kb.ToolCall("broken", BONN, "c2"),
+        kb.ToolCall("nowhere", BONN, "c3"),
+        kb.ToolCall("slow_weather", BONN, "c4"),
+    ]
+    results = await run_calls(calls, TOOLS, EventLog("run-1", "chat-1"))
+
+    assert [message.results[0].call_id for message in results] == ["c1", "c2", "c3", "c4"]
+    assert [message.results[0].is_error for message in results] == [False, True, True, False]
+
+
+async def test_calls_that_use_one_id_again_each_get_a_result() -> None:
+    """Some models number their calls carelessly [AGT-05]."""
+    calls = [kb.ToolCall("weather", BONN, "same"), kb.ToolCall("nothing", "{}", "same")]
+    results = await run_calls(calls, TOOLS, EventLog("run-1", "chat-1"))
+
+    assert [message.results[0].output for message in results] == ["rain in Bonn", ""]
+
+
+async def test_no_calls_give_no_results() -> None:
+    """An empty turn is no error [AGT-05]."""
+    assert await run_calls([], TOOLS, EventLog("run-1", "chat-1")) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "expected"),
+    [
+        ("weather", BONN, ["ToolCallStarting", "ToolCallCompleted"]),
+        ("broken", BONN, ["ToolCallStarting", "ToolCallFailed"]),
+        ("thing", "{}", ["ToolCallStarting", "ToolCallFailed"]),
+        ("weather", "{}", ["ToolValidationFailed"]),
+        ("nowhere", "{}", ["ToolValidationFailed"]),
+    ],
+    ids=["completed", "raised", "no JSON", "bad arguments", "unknown"],
+)
+async def test_a_call_is_told_from_start_to_end(tool: str, args: str, expected: list[str]) -> None:
+    """Starting with an end, or a refusal alone [AGT-03]."""
+    log = EventLog("run-1", "chat-1")
+    await _run(tool, args, log)
+
+    assert [event.name for event in log.events] == expected
+
+
+async def _cancel(tool: kb.Tool, log: EventLog) -> asyncio.Task[list[kb.Message]]:
+    task = asyncio.ensure_future(run_calls([kb.ToolCall(tool.name, "{}")], ToolRegistry([tool]), log))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return task
+
+
+async def _waits() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_cancellation_goes_through_a_tool_and_is_told() -> None:
+    """It becomes no result for the model; the call that began has an end [AGT-05, AGT-06]."""
+    log = EventLog("run-1", "chat-1")
+    task = await _cancel(kb.Tool(_waits, name="waits"), log)
+
+    assert task.cancelled()
+    assert [event.name for event in log.events] == ["ToolCallStarting", "ToolCallFailed"]
+
+
+async def test_a_listener_that_raises_is_not_taken_for_a_failure_of_the_tool() -> None:
+    """Its exception ends the run, it is no result [AGT-02]."""
+
+    def listener(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    log = EventLog("run-1", "chat-1", [Subscription(listener, (events.ToolCallCompleted,), "raise")])
+
+    with pytest.raises(ValueError, match="listener"):
+        await _run("weather", BONN, log)
+
+
+async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
+    """It runs in a thread: others go on meanwhile [AGT-05]."""
+    released = threading.Event()
+
+    def waits_for_the_loop() -> str:
+        """Ends only when the loop has done something else."""
+        return "released" if released.wait(5) else "the loop stood still"
+
+    running = asyncio.ensure_future(
+        run_calls(
+            [kb.ToolCall("waits_for_the_loop")],
+            ToolRegistry([waits_for_the_loop]),
+            EventLog("run-1", "chat-1"),
+        )
+    )
+    await asyncio.sleep(0)
+    released.set()
+
+    assert (await running)[0].results[0].output == "released"
