@@ -29,7 +29,7 @@ from koogbook.pipeline import EventLog
 from koogbook.tools.tool import ToolRegistry
 
 if TYPE_CHECKING:
-    from koogbook.notebook.views.diff_model import DiffState
+    from koogbook.notebook.views.diff_view.model import DiffState
     from koogbook.notebook.views.view import View
 
 

@@ -45,9 +45,8 @@ def diff_messages(before: Sequence[Message], after: Sequence[Message]) -> Histor
     """
     matches = _Matches(before, after)
     matches.match_ids()
-    if matches.new_positions():
+    if matches.may_find_more():
         matches.match_contents()
-    if matches.new_positions() and -1 in matches.places:
         matches.match_words()
     return matches.diff()
 
@@ -63,7 +62,6 @@ class _Matches:
     def __init__(self, before: Sequence[Message], after: Sequence[Message]) -> None:
         self.before = before
         self.after = after
-        self.tokens = [message.tokens for message in before]
         self.places = [-1] * len(before)
         self.taken: set[int] = set()
         self.edits: dict[int, str] = {}
@@ -83,14 +81,25 @@ class _Matches:
 
     def match_ids(self) -> None:
         before, after = self.before, self.after
-        by_id = {message.id: position for position, message in enumerate(before)}
-        if len(by_id) < len(before) or len({message.id for message in after}) < len(after):
+        by_id = {message.id: place for place, message in enumerate(after)}
+        found = [by_id.get(message.id, -1) for message in before]
+        positions = [position for position, place in enumerate(found) if place >= 0]
+        matched = {found[position] for position in positions}
+        if len(by_id) < len(after) or len(matched) < len(positions):
             self._match_repeated_ids()
             return
-        for place, message in enumerate(after):
-            position = by_id.get(message.id)
-            if position is not None:
-                self.put(position, place, "" if same_content(before[position], message) else _SAME_ID)
+        self.places = found
+        self.taken = matched
+        for position in positions:
+            if not same_content(before[position], after[found[position]]):
+                self.edits[position] = _SAME_ID
+
+    def may_find_more(self) -> bool:
+        """Whether a new message could be one of the originals: not so for a first summary, the usual case."""
+        names = {_reserved(self.after[place].name) for place in self.new_positions()}
+        if not names or -1 not in self.places:
+            return False
+        return None in names or not names.isdisjoint({message.name for message in self.before})
 
     def _match_repeated_ids(self) -> None:
         """An id may stand twice: equal content is found first, then the order decides."""
@@ -116,16 +125,13 @@ class _Matches:
         free: defaultdict[object, deque[int]] = defaultdict(deque)
         for place, message in zip(self.new_positions(), new, strict=True):
             free[_content_key(message)].append(place)
-        alike = [position for position, count in enumerate(self.tokens) if count in tokens]
+        alike = [position for position, message in enumerate(self.before) if message.tokens in tokens]
         for position in alike:
             if self.places[position] < 0 and (equal := free.get(_content_key(self.before[position]))):
                 self.put(position, equal.popleft())
 
     def match_words(self) -> None:
         new = self.new_positions()
-        names = {_reserved(self.after[place].name) for place in new}
-        if None not in names and names.isdisjoint({message.name for message in self.before}):
-            return
         lost = [position for position, place in enumerate(self.places) if place < 0]
         anchors = longest_increasing([pair for pair in enumerate(self.places) if pair[1] >= 0])
         gaps_before = _gaps(self.before, lost, [position for position, _ in anchors])
@@ -154,15 +160,16 @@ class _Matches:
         return self.words[position]
 
     def diff(self) -> HistoryDiff:
-        edits = self.edits
         fates = [
-            MessageFate(position, "dropped", count)
-            if place < 0
-            else MessageFate(position, "edited", count, place, (), edits[position])
-            if position in edits
-            else MessageFate(position, "kept", count, place)
-            for position, (count, place) in enumerate(zip(self.tokens, self.places, strict=True))
+            MessageFate(position, "dropped", message.tokens) for position, message in enumerate(self.before)
         ]
+        for position, place in enumerate(self.places):
+            if place >= 0:
+                tokens = fates[position].tokens
+                if position in self.edits:
+                    fates[position] = MessageFate(position, "edited", tokens, place, (), self.edits[position])
+                else:
+                    fates[position] = MessageFate(position, "kept", tokens, place)
         return HistoryDiff(tuple(fates), self.new_positions())
 
 

@@ -15,7 +15,7 @@ Fate = Literal["kept", "edited", "summarised", "memory", "dropped"]
 Status = Literal["applied", "refused", "unchanged"]
 
 
-class MessageFate(Struct, frozen=True):
+class MessageFate(Struct, frozen=True, gc=False):
     """The fate of one original message.
 
     ``new_position`` is where it stands afterwards, or None. ``summaries`` are the new positions of the summaries

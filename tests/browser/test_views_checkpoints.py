@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from koogbook.features.persistence.checkpoint import CheckpointInfo
-from koogbook.notebook.views.checkpoint_state import CheckpointState
-from koogbook.notebook.views.checkpoint_view import ROW, Verdict, checkpoint_element, checkpoint_state
-from koogbook.notebook.views.markup import render_static
+from koogbook.notebook.views.checkpoint_view.state import CheckpointState
+from koogbook.notebook.views.checkpoint_view.view import ROW, Verdict, checkpoint_element, checkpoint_state
+from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
 
 START = datetime(2026, 6, 2, 14, 2, 7, tzinfo=UTC)

@@ -13,10 +13,10 @@ from koogbook.messages.ledger import Ledger, NewMessage, Sentence
 from koogbook.messages.message import SUMMARY_NAME, Message, assistant, tool_result, user
 from koogbook.messages.parts import ToolCall
 from koogbook.messages.word_diff import provenance
-from koogbook.notebook.views.diff_layout import lay_out
-from koogbook.notebook.views.diff_model import DiffState
-from koogbook.notebook.views.diff_view import diff_element, diff_state, diff_state_of
-from koogbook.notebook.views.markup import render_static
+from koogbook.notebook.views.diff_view.layout import lay_out
+from koogbook.notebook.views.diff_view.model import DiffState
+from koogbook.notebook.views.diff_view.view import diff_element, diff_state, diff_state_of
+from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
 
 NOON = datetime(2026, 6, 2, 12, tzinfo=UTC)

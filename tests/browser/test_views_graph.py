@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from koogbook.events import EdgeTaken, Event, NodeCompleted, NodeFailed, NodeStarting, RunStarting
-from koogbook.notebook.views.graph_state import GraphState, graph_state
-from koogbook.notebook.views.graph_view import graph_element
-from koogbook.notebook.views.markup import render_static
+from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.graph_view.view import graph_element
+from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
 from koogbook.runtime.shape import EdgeShape, GraphShape, NodeShape
 

@@ -16,9 +16,9 @@ from koogbook.events import (
     SessionRefused,
     SessionWaiting,
 )
-from koogbook.notebook.views.lock_state import lock_state
-from koogbook.notebook.views.lock_view import lock_element
-from koogbook.notebook.views.markup import render_static
+from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.view import lock_element
+from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
 
 

@@ -6,7 +6,7 @@ import json
 
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
-from koogbook.notebook.views.diff_model import RoleMark
+from koogbook.notebook.views.diff_view.model import RoleMark
 
 _LONGEST = 400
 

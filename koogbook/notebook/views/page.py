@@ -7,8 +7,8 @@ from html import escape
 
 from msgspec import Struct
 
-from koogbook.notebook.views.markup import Element, h, render, visible
-from koogbook.notebook.views.styles import SANS, stylesheet
+from koogbook.notebook.views.look.markup import Element, h, render, visible
+from koogbook.notebook.views.look.styles import SANS, stylesheet
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from koogbook.agents.report import Report
-from koogbook.notebook.views.look import Column, frame, status_glyph, status_line, table
-from koogbook.notebook.views.markup import Element, h
+from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.pieces import Column, frame, status_glyph, status_line, table
 
 
 def report_element(report: Report, name: str, *, failed: bool = False) -> Element:

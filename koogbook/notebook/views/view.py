@@ -14,22 +14,22 @@ from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.features.persistence.fingerprint import compare
 from koogbook.features.persistence.storage import ListsCheckpoints
 from koogbook.messages.ledger import Ledger
-from koogbook.notebook.views.checkpoint_view import (
+from koogbook.notebook.views.checkpoint_view.view import (
     CheckpointState,
     Verdict,
     checkpoint_element,
     checkpoint_state,
     checkpoint_text,
 )
-from koogbook.notebook.views.diff_model import DiffState
-from koogbook.notebook.views.diff_state import diff_state, diff_state_of
-from koogbook.notebook.views.diff_text import diff_text
-from koogbook.notebook.views.diff_view import diff_element
-from koogbook.notebook.views.graph_state import GraphState, graph_state
-from koogbook.notebook.views.graph_view import graph_element, graph_text
-from koogbook.notebook.views.lock_state import LockState, lock_state
-from koogbook.notebook.views.lock_view import lock_element, lock_text
-from koogbook.notebook.views.markup import Element, Theme, render_static
+from koogbook.notebook.views.diff_view.model import DiffState
+from koogbook.notebook.views.diff_view.state import diff_state, diff_state_of
+from koogbook.notebook.views.diff_view.text import diff_text
+from koogbook.notebook.views.diff_view.view import diff_element
+from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.graph_view.view import graph_element, graph_text
+from koogbook.notebook.views.lock_view.state import LockState, lock_state
+from koogbook.notebook.views.lock_view.view import lock_element, lock_text
+from koogbook.notebook.views.look.markup import Element, Theme, render_static
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 
 State = TypeVar("State")

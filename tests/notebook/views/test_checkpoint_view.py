@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koogbook.features.persistence.checkpoint import CheckpointInfo
-from koogbook.notebook.views.checkpoint_state import CheckpointRow, CutRow, RunRow
-from koogbook.notebook.views.checkpoint_tree import MOST_LANES, tree_rows
-from koogbook.notebook.views.checkpoint_view import (
+from koogbook.notebook.views.checkpoint_view.state import CheckpointRow, CutRow, RunRow
+from koogbook.notebook.views.checkpoint_view.tree import MOST_LANES, tree_rows
+from koogbook.notebook.views.checkpoint_view.view import (
     Verdict,
     checkpoint_element,
     checkpoint_state,
     checkpoint_text,
 )
-from koogbook.notebook.views.markup import render, render_static
+from koogbook.notebook.views.look.markup import render, render_static
 
 START = datetime(2026, 6, 2, 14, 2, 7, 114_000, tzinfo=UTC)
 HOSTILE = "</script><img src=x onerror=alert(1)> \"'& \u202e \x00 \ud83c"

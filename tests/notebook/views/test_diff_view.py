@@ -15,11 +15,11 @@ from koogbook.messages.ledger import Ledger, MessageFate, NewMessage
 from koogbook.messages.message import SUMMARY_NAME, Message, assistant, message, system, tool_result, user
 from koogbook.messages.parts import Attachment, ToolCall
 from koogbook.messages.word_diff import provenance
-from koogbook.notebook.views.diff_layout import lay_out
-from koogbook.notebook.views.diff_lines import curves
-from koogbook.notebook.views.diff_model import DiffState, FoldedRow, LeftOutRow, MessageRow, SentenceRow
-from koogbook.notebook.views.diff_view import diff_element, diff_state, diff_state_of, diff_text
-from koogbook.notebook.views.markup import render, render_static
+from koogbook.notebook.views.diff_view.layout import lay_out
+from koogbook.notebook.views.diff_view.lines import curves
+from koogbook.notebook.views.diff_view.model import DiffState, FoldedRow, LeftOutRow, MessageRow, SentenceRow
+from koogbook.notebook.views.diff_view.view import diff_element, diff_state, diff_state_of, diff_text
+from koogbook.notebook.views.look.markup import render, render_static
 
 NOON = datetime(2026, 6, 2, 12, tzinfo=UTC)
 SUMMARY = "A hold on two seats runs until noon. The quiet hotel with a lift costs 88 euro."

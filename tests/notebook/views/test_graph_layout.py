@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koogbook.notebook.views.graph_layout import Box, Layout, Link, Rect, layout
+from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, layout
 
 
 @st.composite

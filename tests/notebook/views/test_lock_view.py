@@ -24,10 +24,10 @@ from koogbook.events import (
     SessionTimedOut,
     SessionWaiting,
 )
-from koogbook.notebook.views.lock_picture import lock_picture
-from koogbook.notebook.views.lock_state import lock_state
-from koogbook.notebook.views.lock_view import lock_element, lock_text
-from koogbook.notebook.views.markup import render, render_static, svg_bytes
+from koogbook.notebook.views.lock_view.picture import lock_picture
+from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.view import lock_element, lock_text
+from koogbook.notebook.views.look.markup import render, render_static, svg_bytes
 
 HOSTILE = "</text><script>\"'&\x00\ud83c\u202e"
 

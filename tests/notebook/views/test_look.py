@@ -7,8 +7,9 @@ from itertools import product
 
 import pytest
 
-from koogbook.notebook.views.glyphs import GLYPHS
-from koogbook.notebook.views.look import (
+from koogbook.notebook.views.look.glyphs import GLYPHS
+from koogbook.notebook.views.look.markup import render, render_static
+from koogbook.notebook.views.look.pieces import (
     STATES,
     STYLES,
     TOKENS,
@@ -22,7 +23,6 @@ from koogbook.notebook.views.look import (
     stylesheet,
     table,
 )
-from koogbook.notebook.views.markup import render, render_static
 
 TEXTS = ["ink", "ink2", "accent", "ok", "bad", "warn", "mem", "sum"]
 SURFACES = ["paper", "sunk", "hover"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koogbook.notebook.views.glyphs import GLYPHS, glyph
-from koogbook.notebook.views.look import picture
-from koogbook.notebook.views.markup import h, one_line, render, render_static, svg_bytes, visible
+from koogbook.notebook.views.look.glyphs import GLYPHS, glyph
+from koogbook.notebook.views.look.markup import h, one_line, render, render_static, svg_bytes, visible
+from koogbook.notebook.views.look.pieces import picture
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00\ud83c\u202eabc"
 

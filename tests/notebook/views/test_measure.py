@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koogbook.notebook.views.measure import (
+from koogbook.notebook.views.look.measure import (
     count,
     cut_end,
     cut_middle,

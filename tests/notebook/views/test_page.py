@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from koogbook.notebook.views.look import frame
-from koogbook.notebook.views.markup import h
+from koogbook.notebook.views.look.markup import h
+from koogbook.notebook.views.look.pieces import frame
 from koogbook.notebook.views.page import Section, page
 
 VIEW = frame(icon="graph", title="Graph", name="trip", status="done", body=[], foot="2 nodes")

@@ -1,0 +1,1 @@
+"""The checkpoints of a session and its forks, as a table with a tree."""

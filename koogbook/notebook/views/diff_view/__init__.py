@@ -1,0 +1,1 @@
+"""Two histories side by side: fates, words, sources, facts."""

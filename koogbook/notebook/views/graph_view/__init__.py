@@ -1,0 +1,1 @@
+"""The strategy graph: its state from events, its layout, its picture."""

@@ -1,0 +1,363 @@
+"""The picture of a strategy graph: boxes, edges and frames as SVG."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, Route, layout
+from koogbook.notebook.views.graph_view.record import NodeStatus
+from koogbook.notebook.views.graph_view.state import EdgeRow, GraphState, NodeRow
+from koogbook.notebook.views.look.glyphs import glyph_at
+from koogbook.notebook.views.look.markup import Element, h, number, one_line
+from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width, thousands
+from koogbook.notebook.views.look.pieces import STATES, picture
+
+#: More boxes than this are no picture any more; more than the first number and subgraphs are folded.
+FOLD_ABOVE = 60
+MOST_BOXES = 500
+
+_NAME, _SMALL = 12.5, 11
+_LEAST, _MOST = 112, 208
+_TEXT_LEFT, _TEXT_RIGHT = 34, 12
+_BOX_HEIGHT, _PILL_HEIGHT = 44, 28
+_FRAME_HEAD, _FRAME_PAD = 34, 14
+_MARGIN = 14
+_LABEL_LENGTH = 28
+_RADIUS = 8
+
+_WORST: tuple[NodeStatus, ...] = ("failed", "running", "visited", "not reached")
+
+
+def graph_picture(state: GraphState) -> Element | None:
+    """The graph as an ``svg`` element, or None where it has more than :data:`MOST_BOXES` boxes."""
+    folded = len(state.nodes) > FOLD_ABOVE
+    nodes = [node for node in state.nodes if not (folded and node.depth)]
+    if len(nodes) > MOST_BOXES:
+        return None
+    drawing = _Drawing(state, nodes, folded)
+    width, height = drawing.size("")
+    shapes = drawing.shapes("", _MARGIN, _MARGIN)
+    return picture(
+        round(width + 2 * _MARGIN, 1),
+        round(height + 2 * _MARGIN, 1),
+        f"Strategy graph {state.name}",
+        f"{count(len(state.nodes), 'node')}. {state.status}.",
+        *shapes,
+    )
+
+
+class _Drawing:
+    """Lays out each graph by itself, the innermost first: for the graph around it a subgraph is one box."""
+
+    def __init__(self, state: GraphState, nodes: Sequence[NodeRow], folded: bool) -> None:
+        self._rows = {node.path: node for node in nodes}
+        self._selected = state.selected.path if state.selected else ""
+        self._inner = {} if folded else {node.parent: Counter[NodeStatus]() for node in nodes if node.parent}
+        self._hidden: dict[str, Counter[NodeStatus]] = {}
+        for node in state.nodes:
+            if node.parent and node.parent not in self._inner:
+                top = "/".join(node.path.split("/")[: len(node.path.split("/")) - node.depth])
+                self._hidden.setdefault(top, Counter())[node.status] += 1
+        self._edges: dict[str, list[EdgeRow]] = {}
+        for edge in state.edges:
+            if edge.source in self._rows and edge.target in self._rows:
+                self._edges.setdefault(self._rows[edge.source].parent, []).append(edge)
+        self._children: dict[str, list[NodeRow]] = {}
+        for node in nodes:
+            self._children.setdefault(node.parent, []).append(node)
+        self._layouts: dict[str, Layout] = {}
+        for parent in sorted(self._children, key=lambda path: (-path.count("/"), not path, path)):
+            self._layouts[parent] = layout(
+                [self._box(node) for node in self._children[parent]],
+                [Link(edge.source, edge.target, _label_width(edge)) for edge in self._edges.get(parent, ())],
+            )
+
+    def size(self, parent: str) -> tuple[float, float]:
+        """Width and height of one graph."""
+        laid = self._layouts.get(parent)
+        return (laid.width, laid.height) if laid else (0, 0)
+
+    def shapes(self, parent: str, x: float, y: float) -> list[Element]:
+        """One graph with all that is in it, its corner at ``x``, ``y``."""
+        laid = self._layouts.get(parent)
+        if laid is None:
+            return []
+        edges = list(zip(self._edges.get(parent, ()), laid.routes, strict=True))
+        # What was taken is drawn over what was not, and what is live over both.
+        edges.sort(key=lambda pair: (pair[0].live, pair[0].taken > 0))
+        found = [shape for edge, route in edges for shape in _edge(edge, route, x, y)]
+        found += [shape for edge, route in edges if route.label for shape in _label(edge, route.label, x, y)]
+        for node in self._children[parent]:
+            rect = laid.boxes[node.path]
+            found += self._node(node, Rect(rect.x + x, rect.y + y, rect.width, rect.height))
+        return found
+
+    def _box(self, node: NodeRow) -> Box:
+        if node.path in self._inner:
+            width, height = self.size(node.path)
+            head = text_width(_name(node), _NAME, bold=True) + text_width(_second(node), _SMALL) + 60
+            return Box(node.path, max(width + 2 * _FRAME_PAD, head), height + _FRAME_HEAD + _FRAME_PAD)
+        name = text_width(_name(node), _NAME, bold=True)
+        if node.kind in ("start", "finish"):
+            return Box(node.path, round(max(84, name + _TEXT_LEFT + 16)), _PILL_HEIGHT)
+        wanted = max(name, text_width(self._second(node), _SMALL)) + _TEXT_LEFT + _TEXT_RIGHT
+        return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
+
+    def _second(self, node: NodeRow) -> str:
+        hidden = self._hidden.get(node.path)
+        if hidden is None:
+            return _second(node)
+        worst = next(status for status in _WORST if hidden[status])
+        return f"{thousands(sum(hidden.values()))} folded, {thousands(hidden[worst])} {worst}"
+
+    def _node(self, node: NodeRow, rect: Rect) -> list[Element]:
+        if node.path in self._inner:
+            width, _ = self.size(node.path)
+            inner_x = rect.x + (rect.width - width) / 2
+            return [
+                self._frame(node, rect),
+                *self.shapes(node.path, round(inner_x, 1), rect.y + _FRAME_HEAD),
+            ]
+        return [self._plain_node(node, rect)]
+
+    def _halo(self, node: NodeRow, rect: Rect, radius: float) -> Element | None:
+        if node.path != self._selected:
+            return None
+        return h(
+            "rect",
+            x=rect.x - 3,
+            y=rect.y - 3,
+            width=rect.width + 6,
+            height=rect.height + 6,
+            rx=radius + 3,
+            fill="none",
+            stroke="var(--kb-accent)",
+            stroke_width=2,
+            stroke_opacity="0.45",
+        )
+
+    def _frame(self, node: NodeRow, rect: Rect) -> Element:
+        mark, tone = STATES[node.status]
+        return h(
+            "g",
+            h("title", _described(node)),
+            self._halo(node, rect, 8),
+            h(
+                "rect",
+                **_box_of(rect),
+                rx=8,
+                fill="var(--kb-paper)" if node.depth % 2 else "var(--kb-sunk)",
+                stroke="var(--kb-bad)" if node.status == "failed" else "var(--kb-line)",
+                stroke_dasharray="4 3" if node.status == "not reached" else None,
+            ),
+            glyph_at(mark, rect.x + 10, rect.y + 10, tone=tone),
+            h(
+                "text",
+                fit(_name(node), rect.width - 60, _NAME, bold=True),
+                h(
+                    "tspan",
+                    fit(
+                        _second(node),
+                        max(rect.width - 60 - text_width(_name(node), _NAME, bold=True), 20),
+                        _SMALL,
+                    ),
+                    dx=8,
+                    font_size=_SMALL,
+                    font_weight=400,
+                    fill="var(--kb-ink2)",
+                ),
+                x=rect.x + 31,
+                y=rect.y + 21,
+                font_size=_NAME,
+                font_weight=600,
+                fill="var(--kb-ink)",
+            ),
+        )
+
+    def _plain_node(self, node: NodeRow, rect: Rect) -> Element:
+        mark, tone = STATES[node.status]
+        pill = node.kind in ("start", "finish")
+        radius = rect.height / 2 if pill else 6
+        middle = rect.y + rect.height / 2
+        folded = node.path in self._hidden
+        outline = h(
+            "rect",
+            x=rect.x + 4,
+            y=rect.y + 4,
+            width=rect.width,
+            height=rect.height,
+            rx=radius,
+            fill="var(--kb-paper)",
+            stroke="var(--kb-ink2)",
+        )
+        name = fit(_name(node), rect.width - _TEXT_LEFT - 8, _NAME, bold=True)
+        second = fit(self._second(node), rect.width - _TEXT_LEFT - 8, _SMALL)
+        return h(
+            "g",
+            h("title", _described(node)),
+            self._halo(node, rect, radius),
+            outline if folded else None,
+            h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status]),
+            glyph_at(mark, rect.x + 11, middle - 7, tone=tone),
+            h(
+                "text",
+                name,
+                x=rect.x + _TEXT_LEFT,
+                y=middle + 4.5 if pill else middle - 3,
+                font_size=_NAME,
+                font_weight=600,
+                fill="var(--kb-ink)",
+            ),
+            None
+            if pill
+            else h(
+                "text",
+                second,
+                x=rect.x + _TEXT_LEFT,
+                y=middle + 13,
+                font_size=_SMALL,
+                fill=_SECOND_COLOUR.get(node.status, "var(--kb-ink2)"),
+            ),
+        )
+
+
+_STROKES: Mapping[NodeStatus, dict[str, Any]] = {
+    "visited": {"fill": "var(--kb-paper)", "stroke": "var(--kb-ink2)", "stroke_width": 1.2},
+    "running": {"fill": "var(--kb-t-accent)", "stroke": "var(--kb-accent)", "stroke_width": 2},
+    "failed": {"fill": "var(--kb-t-bad)", "stroke": "var(--kb-bad)", "stroke_width": 1.5},
+    "not reached": {
+        "fill": "var(--kb-paper)",
+        "stroke": "var(--kb-ink2)",
+        "stroke_width": 1.1,
+        "stroke_dasharray": "4 3",
+    },
+}
+_SECOND_COLOUR: Mapping[NodeStatus, str] = {"running": "var(--kb-accent)", "failed": "var(--kb-bad)"}
+
+
+def _box_of(rect: Rect) -> dict[str, Any]:
+    return {"x": rect.x, "y": rect.y, "width": rect.width, "height": rect.height}
+
+
+def _name(node: NodeRow) -> str:
+    return cut_middle(one_line(node.name))
+
+
+def _second(node: NodeRow) -> str:
+    """The second line of a box: visits, time and one fact; before the first visit its types."""
+    if node.status == "not reached":
+        return cut_middle(one_line(node.types), 30)
+    if node.status == "running":
+        return f"visit {node.visits} \u00b7 running"
+    if node.status == "failed":
+        return f"failed \u00d7{node.failures} \u00b7 {one_line(node.fact).partition(':')[0]}"
+    words = [f"\u00d7{node.visits}", duration(node.seconds)]
+    if node.fact:
+        words.append(node.fact)
+    return " \u00b7 ".join(words)
+
+
+def _described(node: NodeRow) -> str:
+    words = [node.path, node.status]
+    if node.visits:
+        words += [count(node.visits, "visit"), duration(node.seconds)]
+    return ", ".join([*words, node.fact] if node.fact else words)
+
+
+# ------------------------------------------------------------------------------------------- edges
+
+
+def _label_text(edge: EdgeRow) -> str:
+    return cut_middle(one_line(edge.label), _LABEL_LENGTH)
+
+
+def _label_width(edge: EdgeRow) -> float:
+    if not edge.label:
+        return 0
+    width = text_width(_label_text(edge), _SMALL) + 18
+    if edge.taken:
+        width += 6 + text_width(f"\u00d7{thousands(edge.taken)}", _SMALL, bold=True)
+    return round(width)
+
+
+def _edge_stroke(edge: EdgeRow) -> dict[str, Any]:
+    if edge.live:
+        return {"stroke": "var(--kb-accent)", "stroke_width": 2.0}
+    if edge.taken:
+        return {"stroke": "var(--kb-ink2)", "stroke_width": 1.5}
+    return {"stroke": "var(--kb-ink2)", "stroke_width": 1.1, "stroke_dasharray": "4 3"}
+
+
+def _edge(edge: EdgeRow, route: Route, x: float, y: float) -> list[Element]:
+    points = [(px + x, py + y) for px, py in route.points]
+    (before_x, before_y), (end_x, end_y) = points[-2:]
+    across = (end_x > before_x) - (end_x < before_x)
+    down = (end_y > before_y) - (end_y < before_y)
+    tip = (end_x - across, end_y - down)
+    base = (tip[0] - 6 * across, tip[1] - 6 * down)
+    points[-1] = base
+    stroke = _edge_stroke(edge)
+    corners = (
+        tip,
+        (base[0] - 4 * down, base[1] - 4 * across),
+        (base[0] + 4 * down, base[1] + 4 * across),
+    )
+    return [
+        h("path", d=rounded(points), fill="none", **stroke),
+        h(
+            "path",
+            d="M" + "L".join(f"{number(cx)} {number(cy)}" for cx, cy in corners) + "z",
+            fill=stroke["stroke"],
+        ),
+    ]
+
+
+def rounded(points: Sequence[tuple[float, float]], radius: float = _RADIUS) -> str:
+    """The path through right-angled corners, each rounded as far as its shorter side allows."""
+    start = points[0]
+    path = [f"M{number(start[0])} {number(start[1])}"]
+    for place in range(1, len(points) - 1):
+        (ax, ay), (bx, by), (cx, cy) = points[place - 1 : place + 2]
+        before = abs(ax - bx) + abs(ay - by)
+        after = abs(cx - bx) + abs(cy - by)
+        bend = min(radius, before / 2, after / 2)
+        if not bend:
+            continue
+        from_x, from_y = bx + (ax - bx) / before * bend, by + (ay - by) / before * bend
+        to_x, to_y = bx + (cx - bx) / after * bend, by + (cy - by) / after * bend
+        path.append(
+            f"L{number(from_x)} {number(from_y)}Q{number(bx)} {number(by)} {number(to_x)} {number(to_y)}"
+        )
+    path.append(f"L{number(points[-1][0])} {number(points[-1][1])}")
+    return "".join(path)
+
+
+def _label(edge: EdgeRow, rect: Rect, x: float, y: float) -> list[Element]:
+    text = _label_text(edge)
+    colour = "var(--kb-accent)" if edge.live else "var(--kb-ink)" if edge.taken else "var(--kb-ink2)"
+    return [
+        h(
+            "rect",
+            x=rect.x + x,
+            y=rect.y + y,
+            width=rect.width,
+            height=rect.height,
+            rx=rect.height / 2,
+            fill="var(--kb-paper)",
+            stroke="var(--kb-accent)" if edge.live else "var(--kb-line)",
+            stroke_dasharray=None if edge.taken else "3 2",
+        ),
+        h(
+            "text",
+            h("title", edge.label) if text != edge.label else None,
+            text,
+            h("tspan", f"\u00d7{thousands(edge.taken)}", dx=5, font_weight=600) if edge.taken else None,
+            x=rect.x + x + rect.width / 2,
+            y=rect.y + y + 13,
+            font_size=_SMALL,
+            fill=colour,
+            text_anchor="middle",
+        ),
+    ]

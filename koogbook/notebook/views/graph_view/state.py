@@ -1,0 +1,355 @@
+"""What the graph view says about a strategy and its last run, as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from koogbook.events import (
+    EdgeTaken,
+    Event,
+    NodeStarting,
+    RunCompleted,
+    RunFailed,
+    RunStarting,
+    StrategyStarting,
+)
+from koogbook.messages.message import Message
+from koogbook.notebook.views.graph_view.record import NodeRecord, NodeStatus
+from koogbook.notebook.views.look.measure import count, cut_end, duration, thousands
+from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeKind, NodeShape
+
+_PREVIEW = 600
+
+
+class VisitRow(Struct, frozen=True, kw_only=True):
+    """One visit of the selected node; ``left_by`` is the label of the edge that was taken, or its target."""
+
+    visit: int
+    status: NodeStatus
+    seconds: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    left_by: str
+
+
+class EdgeRow(Struct, frozen=True, kw_only=True):
+    """An edge and how often it was taken; ``live`` says that it led to what is running now."""
+
+    source: str
+    target: str
+    target_name: str
+    order: int
+    label: str
+    conditional: bool
+    taken: int
+    live: bool
+    back: bool
+
+
+class NodeRow(Struct, frozen=True, kw_only=True):
+    """A node and what became of it; ``fact`` is the one thing worth knowing beside visits and time."""
+
+    path: str
+    name: str
+    kind: NodeKind
+    parent: str
+    depth: int
+    status: NodeStatus
+    visits: int
+    failures: int
+    seconds: float
+    fact: str
+    types: str
+    inside: int
+
+
+class NodeDetail(Struct, frozen=True, kw_only=True):
+    """All about the selected node."""
+
+    path: str
+    name: str
+    kind: NodeKind
+    status: NodeStatus
+    place: str
+    note: str
+    types: str
+    figures: tuple[tuple[str, str], ...]
+    visits: tuple[VisitRow, ...]
+    output: str
+    output_visit: int
+    error: str
+    edges: tuple[EdgeRow, ...]
+
+
+class GraphState(Struct, frozen=True, kw_only=True):
+    """A strategy with the states of its nodes; ``status`` is the sentence that stands above everything.
+
+    ``earlier_runs`` counts the runs in the events that are not shown.
+    """
+
+    name: str
+    run: str
+    status: str
+    status_word: str
+    nodes: tuple[NodeRow, ...]
+    edges: tuple[EdgeRow, ...]
+    findings: tuple[FindingShape, ...]
+    selected: NodeDetail | None
+    earlier_runs: int
+
+
+def graph_state(
+    shape: GraphShape, events: Sequence[Event] = (), *, selected: str | None = None
+) -> GraphState:
+    """The state of a strategy after the last run in the events; ``selected`` is the path of a node.
+
+    Raises:
+        KeyError: The strategy has no node ``selected``.
+    """
+    runs = _runs(shape.name, events)
+    run = runs[-1] if runs else ""
+    records: dict[str, NodeRecord] = {node.path: NodeRecord() for node in shape.nodes}
+    taken: Counter[tuple[str, str, int]] = Counter()
+    last_edge: tuple[str, str, int] | None = None
+    starting: RunStarting | None = None
+    ending: RunCompleted | RunFailed | None = None
+    resumed = ""
+    last: Event | None = None
+    iteration = 0
+    for event in events:
+        if event.run_id != run:
+            continue
+        last = event
+        if isinstance(event, RunStarting):
+            starting = event
+        elif isinstance(event, RunCompleted | RunFailed):
+            ending = event
+        elif isinstance(event, StrategyStarting):
+            resumed = event.resumed_after
+        record = records.get(event.path)
+        if record is None:
+            continue
+        if isinstance(event, NodeStarting):
+            iteration = event.iteration
+        elif isinstance(event, EdgeTaken):
+            last_edge = (event.path, event.target, event.order)
+            taken[last_edge] += 1
+        record.note(event)
+    if ending is not None:
+        for record in records.values():
+            record.end()
+
+    shapes = {node.path: node for node in shape.nodes}
+    running = [path for path, record in records.items() if record.status == "running"]
+    positions = {node.path: place for place, node in enumerate(shape.nodes)}
+    edges = tuple(_edge_row(edge, shapes, positions, taken, last_edge, running) for edge in shape.edges)
+    inside = Counter(parent for node in shape.nodes for parent in _parents(node.path, shapes))
+    nodes = tuple(
+        _node_row(node, records[node.path], inside[node.path], shapes)
+        for node in _nested(shape.nodes, shapes)
+    )
+    seconds = last.at - starting.at if last is not None and starting is not None else None
+    word, status = _sentence(shape, records, running, ending, resumed, seconds, iteration)
+    return GraphState(
+        name=shape.name,
+        run=run,
+        status=status,
+        status_word=word,
+        nodes=nodes,
+        edges=edges,
+        findings=shape.findings,
+        selected=None if selected is None else _detail(shapes[selected], records[selected], edges),
+        earlier_runs=max(len(runs) - 1, 0),
+    )
+
+
+def _runs(strategy: str, events: Iterable[Event]) -> list[str]:
+    """The runs of this strategy, in the order in which they began."""
+    found: dict[str, None] = {}
+    for event in events:
+        if isinstance(event, RunStarting):
+            if event.strategy == strategy:
+                found.setdefault(event.run_id)
+        elif isinstance(event, NodeStarting) and event.path.partition("/")[0] == strategy:
+            found.setdefault(event.run_id)
+    return list(found)
+
+
+def _parents(path: str, shapes: dict[str, NodeShape]) -> list[str]:
+    """The subgraphs around a node, the innermost first."""
+    found = []
+    parent = path.rpartition("/")[0]
+    while parent:
+        if parent in shapes:
+            found.append(parent)
+        parent = parent.rpartition("/")[0]
+    return found
+
+
+def _nested(nodes: Sequence[NodeShape], shapes: dict[str, NodeShape]) -> list[NodeShape]:
+    """Nodes in the order of their definition, those of a subgraph behind it, finish nodes last."""
+    children: dict[str, list[NodeShape]] = {}
+    for node in sorted(nodes, key=lambda node: node.kind == "finish"):
+        parents = _parents(node.path, shapes)
+        children.setdefault(parents[0] if parents else "", []).append(node)
+    found: list[NodeShape] = []
+    stack = list(reversed(children.get("", [])))
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        stack.extend(reversed(children.get(node.path, [])))
+    return found
+
+
+def _edge_row(
+    edge: EdgeShape,
+    shapes: dict[str, NodeShape],
+    positions: dict[str, int],
+    taken: Counter[tuple[str, str, int]],
+    last_edge: tuple[str, str, int] | None,
+    running: Sequence[str],
+) -> EdgeRow:
+    key = (edge.source, edge.target, edge.order)
+    return EdgeRow(
+        source=edge.source,
+        target=edge.target,
+        target_name=shapes[edge.target].name,
+        order=edge.order,
+        label=edge.label or ("condition" if edge.conditional else ""),
+        conditional=edge.conditional,
+        taken=taken[key],
+        live=key == last_edge and edge.target in running,
+        back=positions[edge.target] <= positions[edge.source] and shapes[edge.target].kind != "finish",
+    )
+
+
+def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str, NodeShape]) -> NodeRow:
+    parents = _parents(node.path, shapes)
+    return NodeRow(
+        path=node.path,
+        name=node.name,
+        kind=node.kind,
+        parent=parents[0] if parents else "",
+        depth=len(parents),
+        status=record.status,
+        visits=len(record.visits),
+        failures=record.failures,
+        seconds=sum(record.seconds.values()),
+        fact=record.fact,
+        types=_types(node),
+        inside=inside,
+    )
+
+
+def _types(node: NodeShape) -> str:
+    return "" if node.kind in ("start", "finish") else f"{node.input_type} \u2192 {node.output_type}"
+
+
+# ------------------------------------------------------------------------------------------- the sentence
+
+
+def _sentence(
+    shape: GraphShape,
+    records: dict[str, NodeRecord],
+    running: Sequence[str],
+    ending: RunCompleted | RunFailed | None,
+    resumed: str,
+    seconds: float | None,
+    iteration: int,
+) -> tuple[str, str]:
+    visited = sum(bool(record.visits) for record in records.values())
+    time = "" if seconds is None else duration(seconds)
+    after = f"resumed after {_short(shape, resumed)}" if resumed else ""
+    if isinstance(ending, RunCompleted):
+        return "done", _joined(
+            f"completed in {time}", f"{visited} of {count(len(records), 'node')} visited", after
+        )
+    if isinstance(ending, RunFailed):
+        failed = [path for path, record in records.items() if record.status == "failed"]
+        where = f" in {_short(shape, failed[-1])}" if failed else ""
+        if ending.cancelled:
+            return "skipped", _joined(f"cancelled{where} after {time}", after)
+        return "failed", _joined(f"failed{where} after {time}: {cut_end(ending.error, 120)}", after)
+    if running:
+        path = running[-1]
+        visit = records[path].visit
+        return "running", _joined(
+            f"running {_short(shape, path)}, visit {visit}", time, f"iteration {iteration}", after
+        )
+    if visited:
+        return "running", _joined(
+            f"between two nodes, {visited} of {count(len(records), 'node')} visited", time
+        )
+    return "not reached", _joined(
+        "nothing has run yet", count(len(shape.nodes), "node"), count(len(shape.edges), "edge")
+    )
+
+
+def _short(shape: GraphShape, path: str) -> str:
+    return path.removeprefix(f"{shape.name}/")
+
+
+def _joined(*parts: str) -> str:
+    return " \u00b7 ".join(part for part in parts if part)
+
+
+# ------------------------------------------------------------------------------------------- the selection
+
+
+def _detail(node: NodeShape, record: NodeRecord, edges: Sequence[EdgeRow]) -> NodeDetail:
+    tokens = record.tokens.values()
+    figures = [("visits", thousands(len(record.visits))), ("time", duration(sum(record.seconds.values())))]
+    if tokens:
+        figures += [
+            ("tokens in", thousands(sum(pair[0] for pair in tokens))),
+            ("tokens out", thousands(sum(pair[1] for pair in tokens))),
+        ]
+    elif record.result:
+        figures.append(("tokens" if record.result.endswith("%") else "result", record.result))
+    visits = tuple(
+        VisitRow(
+            visit=visit,
+            status=status,
+            seconds=record.seconds.get(visit),
+            tokens_in=record.tokens[visit][0] if visit in record.tokens else None,
+            tokens_out=record.tokens[visit][1] if visit in record.tokens else None,
+            left_by=record.left_by.get(visit, "" if status == "visited" else status),
+        )
+        for visit, status in sorted(record.visits.items())
+    )
+    return NodeDetail(
+        path=node.path,
+        name=node.name,
+        kind=node.kind,
+        status=record.status,
+        place=node.place,
+        note=node.note,
+        types=_types(node),
+        figures=tuple(figures),
+        visits=visits,
+        output=_preview(record.output) if record.done else "",
+        output_visit=record.done,
+        error=record.error,
+        edges=tuple(
+            sorted((edge for edge in edges if edge.source == node.path), key=lambda edge: edge.order)
+        ),
+    )
+
+
+def _preview(value: Any) -> str:
+    """An output as text, cut; values that cannot say what they are do not stop a view."""
+    if isinstance(value, Message):
+        calls = [f"{call.tool}({call.args})" for call in value.calls]
+        text = "\n".join([*([value.text] if value.text else []), *calls])
+    elif isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = repr(value)
+        except Exception as problem:
+            text = f"<{type(value).__name__} without a repr: {type(problem).__name__}>"
+    return cut_end(text, _PREVIEW)

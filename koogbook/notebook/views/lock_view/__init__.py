@@ -1,0 +1,1 @@
+"""Sessions on the lock: lanes over time, the queue, what was refused."""

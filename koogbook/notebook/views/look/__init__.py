@@ -1,0 +1,1 @@
+"""How every view looks: markup and its forms, styles, glyphs, measures, common pieces."""

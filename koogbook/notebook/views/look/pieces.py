@@ -1,0 +1,218 @@
+"""How views look: the pieces that every view is built from, over the styles of :mod:`styles`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.styles import HUES, SVG_FONT
+from koogbook.notebook.views.look.styles import STYLES as STYLES
+from koogbook.notebook.views.look.styles import TOKENS as TOKENS
+from koogbook.notebook.views.look.styles import stylesheet as stylesheet
+
+Tone = Literal["", "accent", "ok", "bad", "warn", "mem", "sum", "ink2"]
+
+# ------------------------------------------------------------------------------------------- pieces
+
+
+def frame(
+    *,
+    icon: str,
+    title: str,
+    name: str,
+    status: Element | str,
+    body: Sequence[Element],
+    foot: str,
+    legend: Sequence[Element] = (),
+) -> Element:
+    """The frame of every view: a head with one sentence, the body, and a foot with legend and count."""
+    return h(
+        "section",
+        h(
+            "header",
+            glyph(icon, tone="ink2"),
+            h("h3", title, cls="kb-title"),
+            h("code", name, cls="kb-name") if name else None,
+            h("span", status, cls="kb-status", role="status"),
+            cls="kb-head",
+        ),
+        *body,
+        h("footer", *legend, h("span", foot) if foot else None, cls="kb-foot") if foot or legend else None,
+        cls="kb-card",
+        aria_label=f"{title} {name}".strip(),
+    )
+
+
+def chip(text: str, tone: Tone = "") -> Element:
+    """A word on a tint of its tone."""
+    return h("span", text, cls=f"kb-chip kb-{tone} kb-t-{tone}" if tone in HUES else "kb-chip")
+
+
+def pair(mark: Element, text: Element | str, tone: Tone = "") -> Element:
+    """A mark and its word."""
+    return h("span", mark, h("span", text), cls=f"kb-pair kb-{tone}" if tone in HUES else "kb-pair")
+
+
+def bar(share: float, tone: Tone = "", width: int = 64) -> Element:
+    """A horizontal bar of a share from 0 to 1; the number stands beside it."""
+    filled = min(max(share, 0.0), 1.0)
+    cls = f"kb-fill kb-fill-{tone}" if tone in HUES else "kb-fill"
+    return h(
+        "span",
+        h("span", cls=cls, style=f"width:{filled * 100:.1f}%"),
+        cls="kb-track",
+        style=f"width:{width}px",
+        aria_hidden="true",
+    )
+
+
+def stats(figures: Sequence[tuple[str, str]]) -> Element:
+    """The stat strip: a small word and a large figure each."""
+    return h(
+        "div",
+        *(
+            h(
+                "div",
+                h("div", word, cls="kb-small kb-quiet"),
+                h("div", figure, cls="kb-figure"),
+                cls="kb-stat",
+            )
+            for word, figure in figures
+        ),
+        cls="kb-stats",
+    )
+
+
+class Column(Struct, frozen=True):
+    """A column of a table; numbers stand at the right, ``cls`` styles its cells."""
+
+    title: str
+    numeric: bool = False
+    cls: str = ""
+
+
+def table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Element | str]],
+    caption: str,
+    row_cls: Callable[[int], str] | None = None,
+) -> Element:
+    """A table with scoped heads and a caption for who does not see it; ``row_cls`` is the style of a row."""
+    return h(
+        "table",
+        h("caption", caption, cls="kb-hidden"),
+        h(
+            "thead",
+            h(
+                "tr",
+                *(
+                    h("th", column.title, cls="kb-th kb-num" if column.numeric else "kb-th", scope="col")
+                    for column in columns
+                ),
+                cls="kb-tr",
+            ),
+        ),
+        h(
+            "tbody",
+            *(
+                h(
+                    "tr",
+                    *(_cell(column, value) for column, value in zip(columns, row, strict=True)),
+                    cls=f"kb-tr {row_cls(index)}".rstrip() if row_cls else "kb-tr",
+                )
+                for index, row in enumerate(rows)
+            ),
+        ),
+        cls="kb-table",
+    )
+
+
+def _cell(column: Column, value: Element | str) -> Element:
+    cls = "kb-td kb-num" if column.numeric else "kb-td"
+    return h("td", value, cls=f"{cls} {column.cls}".rstrip())
+
+
+def picture(width: float, height: float, title: str, description: str, *shapes: Element | None) -> Element:
+    """An SVG picture with its own paper, its title, and its content in words."""
+    return h(
+        "svg",
+        h("title", title),
+        h("desc", description),
+        h("rect", width=width, height=height, fill="var(--kb-paper)"),
+        *shapes,
+        cls="kb-picture",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=title,
+        font_family=SVG_FONT,
+    )
+
+
+#: Mark and tone of each state and fate, by its word.
+STATES: dict[str, tuple[str, Tone]] = {
+    "visited": ("done", "ok"),
+    "done": ("done", "ok"),
+    "ok": ("done", "ok"),
+    "resumable": ("done", "ok"),
+    "with warning": ("warning", "warn"),
+    "warning": ("warning", "warn"),
+    "running": ("running", "accent"),
+    "holds": ("running", "accent"),
+    "open": ("running", "accent"),
+    "failed": ("failed", "bad"),
+    "lost": ("failed", "bad"),
+    "refused": ("failed", "bad"),
+    "not resumable": ("failed", "bad"),
+    "not reached": ("idle", "ink2"),
+    "empty": ("idle", "ink2"),
+    "skipped": ("skipped", "ink2"),
+    "off": ("skipped", "ink2"),
+    "ended": ("skipped", "ink2"),
+    "waiting": ("waiting", "warn"),
+    "timed out": ("waiting", "bad"),
+    "paused": ("paused", "accent"),
+    "no result yet": ("paused", "accent"),
+    "tombstone": ("tombstone", "ink2"),
+    "kept": ("kept", "ink2"),
+    "edited": ("edited", "warn"),
+    "dropped": ("dropped", "bad"),
+    "summarised": ("summary", "sum"),
+    "memory": ("memory", "mem"),
+    "new": ("added", "ok"),
+    "committed": ("committed", "ok"),
+    "discarded": ("discarded", "bad"),
+}
+
+
+def status_glyph(state: str) -> Element:
+    """The mark of a state, named by its word.
+
+    Raises:
+        KeyError: No such state in :data:`STATES`.
+    """
+    mark, tone = STATES[state]
+    return glyph(mark, state, tone=tone)
+
+
+def legend_word(state: str) -> Element:
+    """The mark of a state with its word in grey, as legends have it."""
+    mark, tone = STATES[state]
+    return pair(glyph(mark, tone=tone), state)
+
+
+def status_line(state: str, sentence: str) -> Element:
+    """The sentence of a head, behind the mark of a state."""
+    mark, tone = STATES[state]
+    return pair(glyph(mark, state, tone=tone), sentence)
+
+
+def status_word(state: str, text: str | None = None) -> Element:
+    """The mark of a state with its word beside it, or with ``text``."""
+    mark, tone = STATES[state]
+    return pair(glyph(mark, tone=tone), state if text is None else text, tone)

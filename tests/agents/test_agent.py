@@ -1,0 +1,497 @@
+"""An agent runs a strategy, each time from what it was given."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import koogbook as kb
+from koogbook import clock, events
+from koogbook.clock import FixedClock
+from koogbook.errors import (
+    ExecutorError,
+    FeatureInstallError,
+    FeatureNotInstalledError,
+    GraphError,
+    StrategyCheckError,
+    ToolError,
+)
+from koogbook.messages.model import LLMParams
+from koogbook.runtime.builder import Strategy
+
+KEY = kb.storage_key("count", int)
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return "rain"
+
+
+def _one_node(function: Any, name: str = "one") -> Strategy:
+    graph = kb.strategy(name)
+    graph.start >> graph.node(name="node")(function) >> graph.finish
+    return graph
+
+
+async def _ask(ctx: kb.Context, text: str) -> str:
+    async with ctx.llm.write_session() as session:
+        session.append(kb.user(text))
+        return (await session.request()).text
+
+
+def _agent(function: Any = _ask, **options: Any) -> kb.Agent:
+    executor = options.pop("executor", None) or kb.OfflineExecutor()
+    return kb.Agent(executor, "offline", _one_node(function), **options)
+
+
+class Feature:
+    """A feature that notes what is done with it."""
+
+    subscriptions: tuple[Any, ...] = ()
+    interceptors: tuple[Any, ...] = ()
+
+    def __init__(self, key: str = "Test", *, fails_to_close: bool = False) -> None:
+        self.key = key
+        self.done: list[str] = []
+        self.fails_to_close = fails_to_close
+
+    def install(self, agent: kb.Agent) -> Feature:
+        """One state for each install would be made here."""
+        self.done.append("install")
+        return self
+
+    def bind(self, ctx: kb.Context) -> str:
+        """What ``ctx.feature(key)`` gives."""
+        return f"{self.key} of {ctx.run_id}"
+
+    async def close(self) -> None:
+        """Flush."""
+        self.done.append("close")
+        if self.fails_to_close:
+            raise OSError("cannot flush")
+
+
+# ------------------------------------------------------------------------------------------- a run
+
+
+async def test_a_run_says_what_came_out_of_it() -> None:
+    """Output, ids, usage, and that it neither was resumed nor waits [AGT-01]."""
+    run = await _agent().run("hello", session_id="chat-1")
+
+    assert (run.output, run.session_id, run.resumed, run.interrupted) == (
+        "user messages: 1",
+        "chat-1",
+        False,
+        None,
+    )
+    assert [(spent.purpose, spent.calls) for spent in run.usage] == [("conversation", 1)]
+    assert run.compressions == ()
+    assert [message.role for message in run.prompt] == ["user", "assistant"]
+
+
+async def test_a_report_says_in_words_what_happened() -> None:
+    """And that no model answered [AGT-01]."""
+    report = (await _agent().run("hello", session_id="chat-1")).report()
+
+    assert report.outcome.startswith("Run ")
+    assert "completed" in report.outcome
+    assert "not by a model" in str(report)
+    assert report.attention == ()
+
+
+async def test_the_report_of_a_failed_run_names_the_node() -> None:
+    """What needs a look stands apart [AGT-01]."""
+    agent = _agent(executor=kb.OfflineExecutor(fail=True))
+    with pytest.raises(ExecutorError):
+        await agent.run("x")
+    assert agent.last_run is not None
+    report = agent.last_run.report()
+
+    assert "failed: ExecutorError" in report.outcome
+    assert any("node failed: one/node" in line for line in report.attention)
+    assert any("nothing was committed" in line for line in report.attention)
+
+
+async def test_a_failed_run_is_at_the_error_and_at_the_agent() -> None:
+    """As far as it came [AGT-01]."""
+    agent = _agent(executor=kb.OfflineExecutor(fail=True))
+    with pytest.raises(ExecutorError) as caught:
+        await agent.run("x")
+    run = caught.value.run  # type: ignore[attr-defined]
+
+    assert run is agent.last_run
+    assert run.error is caught.value
+    assert run.output is None
+    assert len(run.calls) == 1
+
+
+async def test_an_agent_can_be_run_again_after_a_failure() -> None:
+    """Nothing of the failed run is left [AGT-01]."""
+    executor = kb.OfflineExecutor(fail=True)
+    agent = _agent(executor=executor)
+    with pytest.raises(ExecutorError):
+        await agent.run("x")
+    executor.fail = False
+
+    assert (await agent.run("x")).output == "user messages: 1"
+
+
+async def test_run_ids_are_fresh_and_session_ids_are_given() -> None:
+    """Without a session id it is fresh, too [AGT-03a]."""
+    agent = _agent()
+    runs = [await agent.run("x", session_id="chat-1"), await agent.run("x", "chat-1"), await agent.run("x")]
+
+    assert len({run.run_id for run in runs}) == 3
+    assert [run.session_id for run in runs[:2]] == ["chat-1", "chat-1"]
+    assert runs[2].session_id not in ("chat-1", "")
+
+
+@pytest.mark.parametrize(
+    "session_id", ["", "../..", "\x00", "x" * 10_000, "'; drop table", "😀", "\ud800"], ids=ascii
+)
+async def test_any_text_is_a_session_id(session_id: str) -> None:
+    """It is kept as it is [AGT-03a]."""
+    assert (await _agent().run("x", session_id)).session_id == session_id
+
+
+# ------------------------------------------------------------------------------------------- each run afresh
+
+
+async def test_a_run_starts_from_the_system_prompt() -> None:
+    """One or several system messages [AGT-01a]."""
+    run = await _agent(system_prompt=["first", "second"]).run("x")
+
+    assert [(message.role, message.text) for message in run.prompt][:2] == [
+        ("system", "first"),
+        ("system", "second"),
+    ]
+
+
+async def test_what_one_run_changes_never_reaches_another() -> None:
+    """Prompt, model, params, tools, storage and count, with the same session id too [AGT-01a]."""
+    seen: list[Any] = []
+
+    async def change(ctx: kb.Context, text: str) -> None:
+        committed = ctx.llm.committed
+        seen.append(
+            (
+                len(committed.prompt),
+                str(committed.model),
+                committed.prompt.params,
+                committed.tools.names,
+                ctx.storage.get(KEY),
+                ctx.iterations,
+            )
+        )
+        ctx.storage.set(KEY, 1)
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("more"))
+            session.model = "other"
+            session.params = LLMParams(temperature=1.0)
+            session.tools = []
+
+    agent = _agent(change, system_prompt="s", tools=[weather], params=LLMParams(seed=1))
+    await agent.run("x", "chat-1")
+    await agent.run("x", "chat-1")
+
+    assert seen == [(1, "offline", LLMParams(seed=1), ("weather",), None, 1)] * 2
+
+
+async def test_two_runs_at_once_do_not_see_each_other() -> None:
+    """Same agent, same session id: each has its own context [AGT-01]."""
+    both = asyncio.Barrier(2)
+
+    async def meet(ctx: kb.Context, text: str) -> list[str]:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user(text))
+            await both.wait()
+            await session.request()
+        ctx.storage.set(KEY, len(text))
+        await both.wait()
+        return [message.text for message in ctx.llm.committed.prompt] + [str(ctx.storage.get(KEY)), ctx.path]
+
+    agent = _agent(meet)
+    runs = await asyncio.gather(agent.run("a", "chat-1"), agent.run("bb", "chat-1"))
+
+    assert [run.output for run in runs] == [
+        ["a", "user messages: 1", "1", "one/node"],
+        ["bb", "user messages: 1", "2", "one/node"],
+    ]
+    assert all({event.run_id for event in run.events} == {run.run_id} for run in runs)
+
+
+async def test_agents_share_nothing_but_what_was_handed_to_both() -> None:
+    """Two agents with one executor and one strategy [AGT-01a]."""
+    executor, graph = kb.OfflineExecutor(), _one_node(_ask)
+    first = kb.Agent(executor, "a", graph, system_prompt="s", tools=[weather])
+    second = kb.Agent(executor, "b", graph)
+    await first.run("x")
+    run = await second.run("y")
+
+    assert [message.text for message in run.prompt] == ["y", "user messages: 1"]
+    assert len(executor.prompts) == 2
+    assert (second.last_run, first.last_run is second.last_run) == (run, False)
+
+
+# ------------------------------------------------------------------------------------------- building
+
+
+async def test_without_an_id_the_strategys_name_is_the_id() -> None:
+    """The same at every start [AGT-01b]."""
+    assert _agent().id == "one"
+    assert kb.Agent(kb.OfflineExecutor(), "m").id == kb.Agent(kb.OfflineExecutor(), "m").id
+
+
+def test_an_empty_id_is_an_id() -> None:
+    """It was given [AGT-01b]."""
+    assert _agent(id="").id == ""
+
+
+def test_a_strategy_that_cannot_finish_makes_no_agent() -> None:
+    """It raises when it is built, not when it is run [GRA-05]."""
+    graph = kb.strategy("s")
+    graph.start >> graph.node(name="a")(_ask)
+
+    with pytest.raises(StrategyCheckError, match="s/a has no way out"):
+        kb.Agent(kb.OfflineExecutor(), "m", graph)
+
+
+async def test_a_strategy_that_was_broken_afterwards_is_refused_when_it_is_run() -> None:
+    """The agent can still be given its features then, and be run when it is mended [GRA-05]."""
+    graph = _one_node(_ask)
+    agent = kb.Agent(kb.OfflineExecutor(), "m", graph)
+    graph.remove("node")
+    with pytest.raises(StrategyCheckError):
+        await agent.run("x")
+    graph.start >> graph.node(name="node")(_ask) >> graph.finish
+    agent.install(Feature())
+
+    assert (await agent.run("x")).output == "user messages: 1"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"max_iterations": 0}, GraphError),
+        ({"compat": "langchain"}, GraphError),
+        ({"tools": [lambda city: city]}, ToolError),
+        ({"tools": [weather, weather]}, ToolError),
+    ],
+    ids=["iterations", "compat", "tool", "two tools"],
+)
+def test_an_agent_that_could_not_run_is_refused(options: Any, error: type[Exception]) -> None:
+    """Whatever is wrong is said at once [AGT-01]."""
+    with pytest.raises(error):
+        _agent(**options)
+
+
+# ------------------------------------------------------------------------------------------- features
+
+
+async def test_a_feature_is_there_for_nodes_and_for_the_agents_user() -> None:
+    """What it binds, for each run afresh [AGT-02]."""
+    agent = _agent(_bound)
+    feature = Feature()
+    agent.install(feature)
+    run = await agent.run("x")
+
+    assert run.output == f"Test of {run.run_id}"
+    assert agent.feature("Test") is feature
+
+
+async def _bound(ctx: kb.Context, text: str) -> Any:
+    return ctx.feature("Test")
+
+
+def test_installing_twice_is_refused() -> None:
+    """On one agent [AGT-02a]."""
+    agent = _agent().install(Feature())
+
+    with pytest.raises(FeatureInstallError, match="already"):
+        agent.install(Feature())
+
+
+async def test_installing_after_the_first_run_is_refused() -> None:
+    """The first run would not have had it [AGT-02a]."""
+    agent = _agent()
+    await agent.run("x")
+
+    with pytest.raises(FeatureInstallError, match="before the first run"):
+        agent.install(Feature())
+
+
+@pytest.mark.parametrize(
+    ("use", "line"),
+    [
+        (lambda ctx: ctx.persistence(), "agent.install(kb.Persistence(storage=kb.SqliteCheckpoints()))"),
+        (lambda ctx: ctx.with_persistence(print), "agent.install(kb.Persistence("),
+        (lambda ctx: ctx.long_term_memory(), "agent.install(kb.LongTermMemory(...))"),
+        (lambda ctx: ctx.feature("Own"), "agent.install(kb.Own(...))"),
+    ],
+    ids=["persistence", "with_persistence", "long_term_memory", "own"],
+)
+async def test_a_feature_that_is_not_installed_gives_the_line_to_add(use: Any, line: str) -> None:
+    """From a node [AGT-02a]."""
+
+    async def node(ctx: kb.Context, text: str) -> None:
+        use(ctx)
+
+    with pytest.raises(FeatureNotInstalledError) as caught:
+        await _agent(node).run("x")
+    assert line in str(caught.value)
+
+
+async def test_the_agent_itself_gives_the_line_to_add() -> None:
+    """From outside of a run [AGT-02a]."""
+    with pytest.raises(FeatureNotInstalledError, match=r"kb\.Persistence"):
+        await _agent().fork("chat-1", "checkpoint-1", to="chat-2")
+
+
+def test_nothing_is_on_by_default(in_folder: Path) -> None:
+    """No file, no history, no checkpoint [AGT-02a]."""
+    agent = _agent()
+    asyncio.run(agent.run("x", "chat-1"))
+    run = asyncio.run(agent.run("x", "chat-1"))
+
+    assert list(in_folder.iterdir()) == []
+    assert run.output == "user messages: 1"
+    assert run.last_checkpoint is None
+    assert run.acted == ()
+
+
+# ------------------------------------------------------------------------------------------- listeners
+
+
+async def test_a_listener_gets_the_kinds_it_asked_for_as_they_happen() -> None:
+    """In the order of the run [AGT-02]."""
+    seen: list[str] = []
+    agent = _agent().on(lambda event: seen.append(event.path), events.NodeStarting)
+    await agent.run("x")
+
+    assert seen == ["one/start", "one/node", "one/finish"]
+
+
+async def test_a_listener_that_raises_fails_the_run_under_raise() -> None:
+    """The run is at its error, and has its end [AGT-02]."""
+
+    def broken(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    agent = _agent().on(broken, events.NodeCompleted)
+    with pytest.raises(ValueError, match="listener") as caught:
+        await agent.run("x")
+
+    assert caught.value.run is agent.last_run  # type: ignore[attr-defined]
+    assert agent.last_run is not None
+    assert agent.last_run.events[-1].name == "RunFailed"
+
+
+async def test_a_listener_that_raises_is_in_the_report_under_log() -> None:
+    """The run goes on [AGT-02]."""
+
+    def broken(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    run = await _agent().on(broken, events.NodeCompleted, on_handler_error="log").run("x")
+
+    assert run.output == "user messages: 1"
+    assert any("ValueError: listener (3 times)" in line for line in run.report().attention)
+
+
+@pytest.mark.parametrize("kind", [events.RunStarting, events.RunCompleted, events.StrategyCompleted])
+async def test_a_run_whose_listener_raises_has_one_end(kind: type[events.Event]) -> None:
+    """Never completed and failed at once [AGT-03]."""
+
+    def broken(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    agent = _agent().on(broken, kind)
+    with pytest.raises(ValueError, match="listener"):
+        await agent.run("x")
+    assert agent.last_run is not None
+    ends = [
+        event.name
+        for event in agent.last_run.events
+        if isinstance(event, events.RunCompleted | events.RunFailed)
+    ]
+
+    assert len(ends) == 1
+    assert isinstance(agent.last_run.error, ValueError)
+
+
+async def test_a_listener_on_a_failure_does_not_take_its_place() -> None:
+    """The node's exception is what ``run`` raises [AGT-02]."""
+
+    def broken(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    agent = _agent(executor=kb.OfflineExecutor(fail=True))
+    agent.on(broken, events.NodeFailed, events.RunFailed, events.LLMCallFailed, events.SessionDiscarded)
+
+    with pytest.raises(ExecutorError):
+        await agent.run("x")
+
+
+async def _listen(event: events.Event) -> None:
+    """An async listener."""
+
+
+def test_an_async_listener_is_refused() -> None:
+    """Nobody would await it [AGT-02]."""
+    listener: Any = _listen
+
+    with pytest.raises(FeatureInstallError, match="plain function"):
+        _agent().on(listener)
+
+
+# ------------------------------------------------------------------------------------------- closing
+
+
+async def test_an_agent_is_an_async_context_manager_that_closes_its_features() -> None:
+    """Executors belong to whoever made them [AGT-01, AGT-01a]."""
+    executor, feature = kb.OfflineExecutor(), Feature()
+    async with _agent(executor=executor).install(feature) as agent:
+        await agent.run("x")
+
+    assert feature.done == ["install", "close"]
+    assert (await kb.Agent(executor, "m").run("x")).output == "user messages: 1"
+
+
+async def test_a_feature_that_cannot_close_does_not_keep_others_from_it() -> None:
+    """Each is flushed, and the failure is raised [AGT-01]."""
+    features = [Feature("a"), Feature("b", fails_to_close=True), Feature("c")]
+    agent = _agent()
+    for feature in features:
+        agent.install(feature)
+
+    with pytest.raises(OSError, match="cannot flush"):
+        await agent.close()
+    assert [feature.done[-1] for feature in features] == ["close", "close", "close"]
+
+
+async def test_a_listener_on_closing_does_not_keep_features_from_it() -> None:
+    """They are flushed all the same [AGT-01]."""
+
+    def broken(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    feature = Feature()
+    agent = _agent().on(broken, events.AgentClosing).install(feature)
+
+    with pytest.raises(ValueError, match="listener"):
+        await agent.close()
+    assert feature.done == ["install", "close"]
+
+
+async def test_the_same_program_gives_the_same_run_twice() -> None:
+    """With clock and ids fixed [AGT-01]."""
+
+    async def once() -> list[tuple[str, float, str]]:
+        with clock.use(FixedClock()):
+            run = await _agent().run("x")
+        return [(event.name, event.at, event.run_id) for event in run.events]
+
+    assert await once() == await once()
