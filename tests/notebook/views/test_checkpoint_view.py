@@ -77,6 +77,19 @@ def forests(draw: st.DrawFn) -> list[CheckpointInfo]:
     return draw(st.permutations(infos))
 
 
+@st.composite
+def lines_of_sessions(draw: st.DrawFn) -> list[CheckpointInfo]:
+    """Sessions as runs make them: each a line, whose first checkpoint may be forked from an earlier one."""
+    newest: dict[str, str] = {}
+    infos: list[CheckpointInfo] = []
+    for number in range(draw(st.integers(0, 12))):
+        session = draw(st.sampled_from("pqrs"))
+        first = draw(st.sampled_from([None, *(info.id for info in infos)]))
+        infos.append(saved(f"c{number}", session, number, newest.get(session, first)))
+        newest[session] = f"c{number}"
+    return draw(st.permutations(infos))
+
+
 def ids(infos: list[CheckpointInfo]) -> list[str]:
     """The order of the rows."""
     return [row.info.id for row in tree_rows(infos)]
@@ -118,7 +131,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_store(infos: list[Checkpo
 
 
 @settings(max_examples=100, deadline=None)
-@given(forests())
+@given(lines_of_sessions())
 def test_a_fork_never_lies_on_the_lane_that_it_left(infos: list[CheckpointInfo]) -> None:
     """Two sessions on one line would look like one."""
     rows = tree_rows(infos)
