@@ -35,8 +35,12 @@ def frame(
         h(
             "header",
             glyph(icon, tone="ink2"),
+            # The blanks part the pieces where a notebook has taken out the gaps between them.
+            " ",
             h("h3", title, cls="kb-title"),
+            " ",
             h("code", name, cls="kb-name") if name else None,
+            " ",
             h("span", status, cls="kb-status", role="status"),
             cls="kb-head",
         ),
@@ -54,7 +58,7 @@ def chip(text: str, tone: Tone = "") -> Element:
 
 def pair(mark: Element, text: Element | str, tone: Tone = "") -> Element:
     """A mark and its word."""
-    return h("span", mark, h("span", text), cls=f"kb-pair kb-{tone}" if tone in HUES else "kb-pair")
+    return h("span", mark, " ", h("span", text), cls=f"kb-pair kb-{tone}" if tone in HUES else "kb-pair")
 
 
 def bar(share: float, tone: Tone = "", width: int = 64) -> Element:
