@@ -16,6 +16,8 @@ MIDDLE = 80
 BRACKETS = 12
 #: More lines than this are not drawn, only those of the selection.
 MOST_LINES = 40
+#: More sources that no sentence rests on are not joined to the head of the summary: a fan of lines says little.
+MOST_UNNAMED = 8
 
 _END = MIDDLE - BRACKETS
 _CORNER = 4
@@ -48,7 +50,7 @@ def _to(row: object, layout: Layout) -> Iterator[Curve]:
             for source in row.sources:
                 if source in layout.before_y:
                     yield Curve(row.lit, "sum", layout.before_y[source], end)
-        case SummaryRow():
+        case SummaryRow() if len(row.unnamed) <= MOST_UNNAMED:
             for source in row.unnamed:
                 if source in layout.before_y:
                     yield Curve(False, "sum", layout.before_y[source], layout.after_y[row.position])
