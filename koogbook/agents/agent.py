@@ -30,7 +30,15 @@ from koogbook.llm.executor import PromptExecutor
 from koogbook.messages.message import Message, system
 from koogbook.messages.model import LLModel, LLMParams
 from koogbook.messages.prompt import Prompt
-from koogbook.pipeline import EventLog, Interceptor, Listener, OnHandlerError, Subscription, overriding
+from koogbook.pipeline import (
+    EventLog,
+    Interceptor,
+    Listener,
+    OnHandlerError,
+    Subscription,
+    current_path,
+    overriding,
+)
 from koogbook.runtime.builder import Strategy
 from koogbook.runtime.checks import require_runnable
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
@@ -245,10 +253,15 @@ class Agent:
 async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], value: Any) -> Any:
     name = context.strategy.name
     resumed_after = context.resume.path if context.resume is not None else ""
-    context.log.emit(StrategyStarting, name, strategy=name, resumed_after=resumed_after)
-    output = await run_graph(context, context.strategy.graph, value, interceptors)
-    context.log.emit(StrategyCompleted, name, strategy=name)
-    return output
+    # Conditions of the root graph are here, and not where an agent may be that runs this one inside a node of its own.
+    token = current_path.set(name)
+    try:
+        context.log.emit(StrategyStarting, name, strategy=name, resumed_after=resumed_after)
+        output = await run_graph(context, context.strategy.graph, value, interceptors)
+        context.log.emit(StrategyCompleted, name, strategy=name)
+        return output
+    finally:
+        current_path.reset(token)
 
 
 def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:

@@ -64,6 +64,7 @@ def pair_messages(messages: Sequence[Message]) -> Pairing:
     pairs: list[Pair] = []
     defects: list[PairingDefect] = []
     pending: list[_Open] = []
+    named = False
 
     def leave_unanswered() -> None:
         defects.extend(
@@ -78,11 +79,12 @@ def pair_messages(messages: Sequence[Message]) -> Pairing:
                 for index, part in enumerate(message.parts):
                     if isinstance(part, ToolCall):
                         pending.append(_Open(position, index, part.id, part.tool))
+                named = any(call.id is not None for call in pending)
             continue
         for index, result in enumerate(message.parts):
             if not isinstance(result, ToolResult):
                 continue
-            match = _match(pending, result.call_id)
+            match = _match(pending, result.call_id, named)
             if match is None:
                 defects.append(PairingDefect("orphan_result", position, result.call_id, result.tool))
                 continue
@@ -94,12 +96,13 @@ def pair_messages(messages: Sequence[Message]) -> Pairing:
     return Pairing(tuple(pairs), tuple(defects), tail)
 
 
-def _match(pending: list[_Open], call_id: str | None) -> int | None:
+def _match(pending: list[_Open], call_id: str | None, named: bool) -> int | None:
+    """Which open call a result belongs to; ``named``: the calls of its turn have ids, so an unknown one is wrong."""
     if call_id is not None:
         for index, call in enumerate(pending):
             if call.id == call_id:
                 return index
-        return 0 if pending and all(call.id is None for call in pending) else None
+        return 0 if pending and not named else None
     return 0 if pending else None
 
 

@@ -7,7 +7,6 @@ coroutine that never waits does not, and a notebook would freeze.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -24,9 +23,8 @@ from koogbook.events import (
     SubgraphStarting,
 )
 from koogbook.pipeline import Interceptor, current_path, overriding
-from koogbook.runtime.compiled import CompiledEdge, CompiledGraph, CompiledNode
+from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
-from koogbook.runtime.node import Step
 
 _STEPS_BETWEEN_YIELDS = 64
 _Around = Callable[..., Awaitable[Any]]  # Interceptor.around_node, bound
@@ -151,8 +149,20 @@ async def _run_subgraph(
 async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[CompiledNode, Any]:
     """The first edge that takes this output, and the value that it hands on."""
     for edge in node.edges:
-        taken, value = (True, output) if not edge.steps else await _try(ctx, node, edge, output)
-        if taken:
+        value = output
+        for step in edge.steps:
+            try:
+                result = step.function(ctx, value) if step.with_context else step.function(value)
+                if step.is_async or hasattr(type(result), "__await__"):
+                    result = await result
+            except Exception as problem:
+                _note(problem, f"in {step.kind}= of the edge {node.path} >> {edge.target.name}")
+                raise
+            if step.kind == "map":
+                value = result
+            elif not result:
+                break
+        else:
             ctx.log.emit(EdgeTaken, node.path, target=edge.target.path, order=edge.order, label=edge.label)
             return edge.target, value
     refused = "; ".join(
@@ -165,28 +175,6 @@ async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[Compiled
         node=node.path,
         output=output,
     )
-
-
-async def _try(ctx: Context, node: CompiledNode, edge: CompiledEdge, output: Any) -> tuple[bool, Any]:
-    value = output
-    for step in edge.steps:
-        try:
-            result = await _apply(step, ctx, value)
-        except Exception as problem:
-            _note(problem, f"in {step.kind}= of the edge {node.path} >> {edge.target.name}")
-            raise
-        if step.kind == "map":
-            value = result
-        elif not result:
-            return False, None
-    return True, value
-
-
-async def _apply(step: Step, ctx: Context, value: Any) -> Any:
-    result = step.function(ctx, value) if step.with_context else step.function(value)
-    if step.is_async or inspect.isawaitable(result):
-        return await result
-    return result
 
 
 def _note(problem: BaseException, text: str) -> None:

@@ -69,7 +69,7 @@ def _write_on_base(
         return None
     tail_at = len(messages) - tail
     depth = place.depth + 1
-    segment = _new_segment(db, place.segment, head, tail_at, len(old) - tail - 1, tail, depth)
+    segment = _new_segment(db, place.segment, head, tail_at, len(old) - tail, tail, depth)
     written = _append(db, segment, messages, head, tail_at)
     return Written(Place(segment, len(messages), depth), written)
 

@@ -236,6 +236,27 @@ async def test_agents_share_nothing_but_what_was_handed_to_both() -> None:
     assert (second.last_run, first.last_run is second.last_run) == (run, False)
 
 
+async def test_a_tool_that_opens_a_session_inside_a_session_is_refused() -> None:
+    """It is called by the task that holds the lock: nothing hangs, and the model reads why [SES-10]."""
+    contexts: list[kb.Context] = []
+
+    async def count_messages() -> int:
+        """How many messages there are."""
+        async with contexts[0].llm.read_session() as session:
+            return len(session.prompt)
+
+    async def call(ctx: kb.Context, text: str) -> kb.ToolResult:
+        contexts.append(ctx)
+        async with ctx.llm.write_session():
+            results = await ctx.run_tools([kb.ToolCall("count_messages")])
+        return results[0].results[0]
+
+    result = (await _agent(call, tools=[count_messages]).run("x")).output
+
+    assert result.is_error
+    assert "NestedSessionError" in result.output
+
+
 # ------------------------------------------------------------------------------------------- building
 
 

@@ -71,8 +71,10 @@ def content_addressed(synchronous: str) -> Callable[[], Measures]:
             for statement in _SCHEMA:
                 db.execute(statement)
             seconds, marks = asyncio.run(_save_each_step(db.execute))
+            closing = time.perf_counter()
             db.close()
-            return summed_up(seconds, marks, bytes_in(folder))
+            closing = time.perf_counter() - closing
+            return summed_up(seconds, marks, bytes_in(folder), closing)
 
     return run
 

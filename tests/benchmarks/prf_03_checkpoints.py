@@ -87,8 +87,10 @@ def koogbook_saving(
             storage.list_infos()  # opens the file, as the floors and peers do before the clock starts
             seconds = asyncio.run(_run(agent))
             added = sum(info.bytes for info in storage.list_infos())
+            closing = time.perf_counter()
             storage.close()
-            measured = summed_up(seconds, marks, bytes_in(folder))
+            closing = time.perf_counter() - closing
+            measured = summed_up(seconds, marks, bytes_in(folder), closing)
         measured["added"] = float(added)
         if compression is not None:
             assert len(compression.summaries) == SAVED_STEPS // _STEPS_BETWEEN_COMPRESSIONS
@@ -132,13 +134,21 @@ def tables() -> tuple[Table, Table]:
         statement="PRF-03",
         title=f"a checkpoint after each of {SAVED_STEPS:,} steps, one 500-character message each",
         cases=cases,
-        columns=[Column("seconds", "us a step", 1e-6 * SAVED_STEPS, 0)],
+        columns=[
+            Column("seconds", "us a step", 1e-6 * SAVED_STEPS, 0),
+            Column("with_close", "with closing", 1e-6 * SAVED_STEPS, 0),
+        ],
         bounds=[
             Bound(NORMAL, DELTA, 0.12),
             Bound(NORMAL, MESSAGES, 0.04),
             Bound(NORMAL, BURR, 0.03),
             Bound(NORMAL, FLOOR_NORMAL, 2.5),
             Bound(FULL, FLOOR_FULL, 2.0),
+            # Closing writes back what the log still holds: a store that puts it off must not look better for it.
+            Bound(
+                NORMAL, FLOOR_NORMAL, 2.5, "with_close", f"with closing, held to the same: / {FLOOR_NORMAL}"
+            ),
+            Bound(FULL, FLOOR_FULL, 2.0, "with_close", f"with closing, held to the same: / {FLOOR_FULL}"),
         ],
         missing=missing,
         notes=["peers save with their own defaults; langgraph queues its writes on a thread."],

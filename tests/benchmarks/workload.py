@@ -32,14 +32,17 @@ def bytes_in(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def summed_up(seconds: float, marks: Sequence[float], size: int) -> Measures:
-    """A saving run: ``marks`` has a time for each step, ``size`` is in bytes after closing."""
+def summed_up(seconds: float, marks: Sequence[float], size: int, closing: float | None = None) -> Measures:
+    """A saving run: ``marks`` has a time for each step, ``size`` is in bytes after closing, which took ``closing``."""
     first = marks[_EDGE] - marks[0]
     last = marks[-1] - marks[-1 - _EDGE]
-    return {
+    measured = {
         "seconds": seconds,
         "first_100": first,
         "last_100": last,
         "growth": last / first,
         "bytes": float(size),
     }
+    if closing is not None:
+        measured["with_close"] = seconds + closing
+    return measured

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import koogbook as kb
 from koogbook.errors import SessionClosedError
 
@@ -108,11 +106,3 @@ async def test_the_context_holds_the_system_and_the_last_user_message() -> None:
     run, _ = await _run()
 
     assert [message.text for message in run.prompt] == ["You answer briefly.", QUESTION]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-async def test_every_run_starts_afresh(count: int) -> None:
-    """Run again, all numbers are the same [AGT-01a]."""
-    runs = [await _run() for _ in range(count)]
-
-    assert {len(executor.prompts) for _, executor in runs} == {2}

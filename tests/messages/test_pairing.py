@@ -176,3 +176,17 @@ def test_a_history_full_of_defects_names_the_first_five() -> None:
     """The message stays readable [EXE-02]."""
     with pytest.raises(ToolPairingError, match="and 3 more"):
         require_pairs([_result(None) for _ in range(8)], "request()")
+
+
+def test_a_result_with_an_id_does_not_answer_a_call_without_one_beside_calls_with_ids() -> None:
+    """Where a turn gives ids, an id that none of its open calls has is wrong [EXE-02]."""
+    history = [_calls(None, "a"), _result(None), _result("a"), _result("a")]
+
+    assert [(one.kind, one.position) for one in pair_messages(history).defects] == [("orphan_result", 3)]
+
+
+def test_results_with_ids_answer_calls_without_ids_by_position() -> None:
+    """Some exports give ids to results only [EXE-02]."""
+    history = [_calls(None, None), _result("x"), _result("y")]
+
+    assert pair_messages(history).defects == ()

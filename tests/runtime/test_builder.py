@@ -291,6 +291,15 @@ def test_an_else_edge_does_not_replace_a_conditional_one() -> None:
     assert graph.changes == []
 
 
+def test_edges_of_one_label_are_two_when_only_one_has_a_condition() -> None:
+    """The label alone does not make them the same [GRA-02]."""
+    graph = _line("a")
+    graph.edge("a", "a", when=bool, label="again")
+    graph.edge("a", "a", label="again")
+
+    assert [edge.conditional for edge in graph.edges if edge.label == "again"] == [True, False]
+
+
 def test_a_conditional_edge_does_not_replace_an_else_edge() -> None:
     """Nor the other way round [GRA-02]."""
     graph = _line("a")

@@ -345,6 +345,30 @@ async def test_a_node_knows_where_it_is() -> None:
     assert (await _agent(graph, id="agent-1").run()).output == ("s/sub/where", "agent-1/s/sub/where")
 
 
+async def test_a_condition_knows_the_graph_that_it_belongs_to() -> None:
+    """The strategy at the root, the subgraph below it, in a run inside another run too [GRA-01]."""
+    seen: list[str] = []
+
+    def look(ctx: Context, value: str) -> bool:
+        seen.append(ctx.path)
+        return True
+
+    inner = _nested()
+    inner.edge("a", "sub", when=look, label="looks")
+    inner.nodes["sub"].subgraph.edge("b", "deep", when=look, label="looks")  # type: ignore[union-attr]
+    outer = kb.strategy("outer")
+
+    @outer.node
+    async def run_inner(ctx: Context, value: str) -> str:
+        await _agent(inner).run(value)
+        return ctx.path
+
+    outer.start >> run_inner >> outer.finish
+
+    assert (await _agent(outer).run("")).output == "outer/run_inner"
+    assert seen == ["s", "s/sub"]
+
+
 async def test_the_place_is_left_when_a_run_ends() -> None:
     """Even after a failure [GRA-01]."""
     graph = _line("a")
@@ -383,6 +407,23 @@ async def test_a_run_in_progress_is_not_touched_by_redefinition() -> None:
     assert (await running).output == "wait b"
     assert (await agent.run("")).output == "wait "
     assert graph.changes[-1] == "node b redefined"
+
+
+async def test_a_condition_added_to_an_edge_during_a_run_counts_from_the_next_run_on() -> None:
+    """The steps of an edge are part of the snapshot [GRA-12a]."""
+    graph = _line("ab")
+    edge = graph.edges[1]
+
+    async def close_the_way(ctx: Context, value: str) -> str:
+        edge.when(lambda value: False)
+        return value
+
+    graph.node(name="a")(close_the_way)
+    agent = _agent(graph)
+
+    assert (await agent.run("")).output == "b"
+    with pytest.raises(StuckInNodeError):
+        await agent.run("")
 
 
 async def test_a_node_removed_during_a_run_is_still_run() -> None:

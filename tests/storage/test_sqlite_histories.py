@@ -104,7 +104,7 @@ class Lines:
         return [(by_id[one].info.session_id, one, by_id[one].messages) for _, one, _ in self.saved]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_every_history_ever_saved_is_read_back_exactly(
     steps: list[tuple[Change, int, int, str, bool, bool]],

@@ -58,6 +58,11 @@ def not_a_number() -> float:
     return float("nan")
 
 
+def deep(data: list[Any]) -> int:
+    """Takes anything nested."""
+    return len(data)
+
+
 def thing() -> object:
     """Something without JSON."""
     return object()
@@ -87,6 +92,7 @@ TOOLS = ToolRegistry(
         surrogate,
         not_a_number,
         thing,
+        deep,
         kb.Tool(AsyncObject(), name="async_object"),
         hands_back_a_coroutine,
     ]
@@ -197,6 +203,13 @@ async def test_arguments_that_do_not_fit_become_an_error_result(args: str) -> No
     assert result.is_error
     assert '"city"' in result.output
     assert [event.name for event in log.events] == ["ToolValidationFailed"]
+
+
+async def test_arguments_that_are_nested_too_deeply_become_an_error_result() -> None:
+    """The limit of the machine is the model's mistake, not the end of the run [AGT-05]."""
+    result = await _run("deep", '{"data":' + "[" * 100_000)
+
+    assert result.is_error
 
 
 @settings(max_examples=100)
