@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import sys
 
-_INSIDE = ("koogbook.agents.", "koogbook.compression.", "koogbook.features.", "koogbook.llm.", "koogbook.runtime.")
+_INSIDE = (
+    "koogbook.agents.",
+    "koogbook.compression.",
+    "koogbook.features.",
+    "koogbook.llm.",
+    "koogbook.runtime.",
+)
 
 
 def calling_place() -> str:

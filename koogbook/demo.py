@@ -26,8 +26,8 @@ from koogbook.features.persistence.feature import Persistence
 from koogbook.llm.extractive import ExtractiveExecutor
 from koogbook.messages.message import Message, user
 from koogbook.messages.pairing import groups
-from koogbook.notebook.views.look.pieces import frame
 from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.pieces import frame
 from koogbook.notebook.views.page import Section, page
 from koogbook.notebook.views.report_view import report_element
 from koogbook.notebook.views.view import checkpoints, diff, graph, locks

@@ -177,7 +177,7 @@ class SessionDiscarded(SessionEvent, frozen=True, kw_only=True):
 
 
 class SessionClosed(SessionEvent, frozen=True, kw_only=True):
-    """The session released the lock; ``held`` is for how long, in seconds."""
+    """The session is over: it released the lock, which it had held for so many seconds, or left the queue (0)."""
 
     held: float = 0.0
 

@@ -10,6 +10,7 @@ from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
 from koogbook.runtime.node import Edge, Node, NodeFunction, Step, annotated_types
 from koogbook.runtime.ready import compress_function
 from koogbook.runtime.shape import FindingShape, GraphShape
+from koogbook.state.codec import describe_type
 
 _RESERVED = ("start", "finish")
 
@@ -325,9 +326,12 @@ def _is_same(known: Edge, edge: Edge) -> bool:
 def _difference(known: Node, node: Node) -> str:
     changed = []
     if known.input_type != node.input_type:
-        changed.append(f"input {known.input_type} -> {node.input_type}")
+        changed.append(f"input {describe_type(known.input_type)} -> {describe_type(node.input_type)}")
     if known.output_type != node.output_type:
-        changed.append(f"output {known.output_type} -> {node.output_type}")
+        changed.append(
+            f"output {describe_type(known.output_type)} -> {describe_type(node.output_type)}: checkpoints saved after "
+            f"{known.path} can no longer be resumed"
+        )
     if known.kind != node.kind:
         changed.append(f"{known.kind} -> {node.kind}")
     return f"node {node.name} redefined" + (f" ({', '.join(changed)})" if changed else "")

@@ -154,6 +154,7 @@ class SqliteCheckpoints:
 
     def release_lease(self, session_id: str, token: str) -> None:
         """See :class:`koogbook.features.persistence.storage.LeasesSessions`."""
+        sqlite_leases.leave(token)
         self._file.transact_now(lambda db: sqlite_leases.release(db, session_id, token), patient=True)
 
     def __repr__(self) -> str:

@@ -40,9 +40,13 @@ def renew(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -
     return done.rowcount == 1
 
 
-def release(db: sqlite3.Connection, session_id: str, token: str) -> None:
-    """Let go, if it is held under this token; forgotten first, so that a failing write costs nobody the lease."""
+def leave(token: str) -> None:
+    """Count what this token holds as left behind, so that it is free for this process even before it is released."""
     _held_here.discard(token)
+
+
+def release(db: sqlite3.Connection, session_id: str, token: str) -> None:
+    """Let go, if it is held under this token."""
     db.execute("DELETE FROM lease WHERE key = ? AND token = ?", (key_of(session_id), token))
 
 

@@ -45,6 +45,11 @@ async def held_elsewhere(store: kb.SqliteCheckpoints) -> AsyncIterator[subproces
         process.communicate()
 
 
+async def let_others_run(ctx: kb.Context) -> None:
+    """A node that waits for a moment."""
+    await asyncio.sleep(0)
+
+
 def notices(run: kb.Run | None, kind: str) -> list[str]:
     """The texts of the notices of one kind."""
     assert run is not None
@@ -56,7 +61,7 @@ def notices(run: kb.Run | None, kind: str) -> list[str]:
 
 async def test_two_runs_of_one_session_wait_for_each_other(store: Any) -> None:
     """The second one starts when the first one has ended, and starts afresh [PER-05c]."""
-    trip = Trip(store)
+    trip = Trip(store, during={"book": let_others_run})
 
     first, second = await asyncio.gather(trip.run("Rome"), trip.run("Oslo"))
 
@@ -66,16 +71,18 @@ async def test_two_runs_of_one_session_wait_for_each_other(store: Any) -> None:
 
 async def test_two_agents_with_one_store_wait_for_each_other(store: Any) -> None:
     """The session belongs to the store and the id, not to the agent [PER-05c]."""
-    one, other = Trip(store), Trip(store)
+    one, other = Trip(store, during={"book": let_others_run}), Trip(store)
 
     await asyncio.gather(one.run("Rome"), other.run("Oslo"))
 
-    assert [info.info.kind for info in await store.get_checkpoints("s")].count("tombstone") == 2
+    kinds = [found.info.kind for found in await store.get_checkpoints("s")]
+    assert kinds == ["node", "node", "node", "tombstone"] * 2
 
 
 async def test_two_store_objects_on_one_file_are_one_store(sqlite: kb.SqliteCheckpoints) -> None:
     """The lock in this process is on the file [PER-05c]."""
-    one, other = Trip(sqlite), Trip(kb.SqliteCheckpoints(sqlite.path))
+    one = Trip(sqlite, during={"book": let_others_run})
+    other = Trip(kb.SqliteCheckpoints(sqlite.path))
 
     _, second = await asyncio.gather(one.run("Rome"), other.run("Oslo"))
 
@@ -380,7 +387,7 @@ async def test_two_processes_with_the_same_ids_have_different_tokens(
 async def test_a_store_without_leases_is_held_in_this_process_only() -> None:
     """The plain protocol has none, and nothing fails for that [PER-05c]."""
     store = PlainCheckpoints()
-    trip = Trip(store)
+    trip = Trip(store, during={"book": let_others_run})
 
     await asyncio.gather(trip.run("Rome"), trip.run("Oslo"))
 

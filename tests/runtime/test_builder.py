@@ -253,7 +253,22 @@ def test_what_changed_in_a_node_is_reported() -> None:
     async def a(ctx: kb.Context, value: str) -> int:
         return 1
 
-    assert graph.changes == [f"node a redefined (input {int} -> {str})"]
+    assert graph.changes == ["node a redefined (input int -> str)"]
+
+
+def test_a_changed_output_names_the_checkpoints_that_it_makes_unusable() -> None:
+    """Nobody learns only at the next start that a checkpoint no longer fits. [GRA-12]"""
+    graph = kb.strategy("trip")
+
+    @graph.node(name="a")
+    async def before(ctx: kb.Context, value: int) -> int:
+        return value
+
+    @graph.node(name="a")
+    async def now(ctx: kb.Context, value: int) -> str:
+        return str(value)
+
+    assert "checkpoints saved after trip/a can no longer be resumed" in graph.changes[-1]
 
 
 def test_a_variable_that_holds_the_old_node_means_the_new_one() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koogbook.clock import FixedClock
 from koogbook.events import (
     Event,
     NodeStarting,
@@ -28,6 +29,7 @@ from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.state import lock_state
 from koogbook.notebook.views.lock_view.view import lock_element, lock_text
 from koogbook.notebook.views.look.markup import render, render_static, svg_bytes
+from koogbook.pipeline import EventLog
 
 HOSTILE = "</text><script>\"'&\x00\ud83c\u202e"
 
@@ -300,3 +302,20 @@ def test_a_session_that_got_the_lock_at_once_did_not_wait():
     state = lock_state([opened, acquired])
 
     assert state.waits == "No session had to wait."
+
+
+def test_a_waiter_that_left_the_queue_gave_up(ticking_clock: FixedClock) -> None:
+    """A session that closed without ever having had the lock did not end well."""
+    log = EventLog("run", "chat")
+    asked: dict[str, Any] = {
+        "context": "trip",
+        "session": 1,
+        "mode": "read",
+        "who": "meter",
+        "place": "cell 3:1",
+    }
+    log.emit(SessionOpened, "trip/meter", **asked)
+    log.emit(SessionWaiting, "trip/meter", ahead=(9,), **asked)
+    log.emit(SessionClosed, "trip/meter", **asked)
+
+    assert [row.outcome for row in lock_state(log.events).lanes[0].sessions] == ["gave up"]

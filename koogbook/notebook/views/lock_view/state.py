@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from koogbook.events import (
     Event,
@@ -150,8 +151,6 @@ def lock_state(events: Sequence[Event]) -> LockState:
 
 
 def _after(row: SessionRow | None, event: SessionEvent, at: float) -> SessionRow:
-    from msgspec.structs import replace
-
     if row is None:
         row = SessionRow(
             number=event.session,
@@ -174,7 +173,8 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float) -> SessionRow
         case SessionDiscarded():
             return replace(row, outcome="discarded", end=at, error=event.error)
         case SessionClosed():
-            return replace(row, outcome=row.outcome if row.over else "ended", end=at)
+            last: Outcome = "gave up" if row.acquired is None else "ended"
+            return replace(row, outcome=row.outcome if row.over else last, end=at)
         case SessionRefused():
             return replace(row, outcome="refused", end=at, first=event.first, first_mode=event.first_mode)
         case SessionTimedOut():
@@ -185,15 +185,11 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float) -> SessionRow
 
 
 def _until(row: SessionRow, now: float) -> SessionRow:
-    from msgspec.structs import replace
-
     return replace(row, end=now)
 
 
 def _left(row: SessionRow) -> SessionRow:
     """A session that was cancelled while it waited: its run is over, and it never had the lock."""
-    from msgspec.structs import replace
-
     return replace(row, outcome="gave up")
 
 
