@@ -38,6 +38,7 @@ from koogbook.tools.tool import ToolRegistry
 Compressor = Callable[[LLMWriteSession, Any, bool, bool | None], Awaitable[Ledger]]
 
 _session_numbers = itertools.count(1)
+_CLOCK_ERROR = 1e-6  # seconds; timers and sums of floats are not more exact
 _Session = TypeVar("_Session", bound=LLMReadSession)
 
 
@@ -58,6 +59,8 @@ class LLMContext:
     """
 
     __slots__ = (
+        "_open",
+        "_watch",
         "calls",
         "committed",
         "compat",
@@ -91,6 +94,8 @@ class LLMContext:
         self.wait_limit = wait_limit
         self.slow_after = slow_after
         self.lock = RWLock(name)
+        self._open: dict[int, SessionScope[Any]] = {}
+        self._watch: clock.TimerHandle | None = None
 
     def read_session(self, *, timeout: float | None = None) -> SessionScope[LLMReadSession]:
         """A scope that reads: ``async with ctx.llm.read_session() as session``.
@@ -118,6 +123,21 @@ class LLMContext:
         """Who holds the lock and who waits, without taking it."""
         return self.lock.statistics()
 
+    def entered(self, scope: SessionScope[Any], number: int) -> None:
+        """A session holds the lock now; one timer for all of them looks after those that hold it for long."""
+        self._open[number] = scope
+        if self._watch is None:
+            self._watch = clock.call_later(self.slow_after, self._look)
+
+    def left(self, number: int) -> None:
+        """A session holds the lock no more."""
+        self._open.pop(number, None)
+
+    def _look(self) -> None:
+        ages = [scope.report_if_slow(self.slow_after) for scope in list(self._open.values())]
+        young = [age for age in ages if age is not None]
+        self._watch = clock.call_later(self.slow_after - max(young), self._look) if young else None
+
     def restore(self, committed: Committed) -> None:
         """Put back a saved state before a run goes on; no session may be open."""
         self.committed = committed
@@ -132,8 +152,8 @@ class SessionScope(Generic[_Session]):
         "_context",
         "_kind",
         "_path",
+        "_reported",
         "_session",
-        "_slow",
         "_ticket",
         "_timeout",
     )
@@ -143,7 +163,7 @@ class SessionScope(Generic[_Session]):
         self._kind = kind
         self._timeout = context.wait_limit if timeout is None else timeout
         self._session: _Session | None = None
-        self._slow: clock.TimerHandle | None = None
+        self._reported = False
         self._asked: float | None = None
         self._acquired: float | None = None
         self._path = current_path.get()
@@ -165,7 +185,7 @@ class SessionScope(Generic[_Session]):
                 await lock.wait(ticket, self._timeout)
             self._acquired = clock.monotonic()
             self._emit(SessionAcquired, waited=self._acquired - self._asked)
-            self._slow = clock.call_later(self._context.slow_after, self._report_slow)
+            self._context.entered(self, ticket.number)
             state = self._context.committed
             self._session = self._kind(self._context, state.prompt, state.tools, state.model)
         except BaseException as problem:
@@ -187,8 +207,7 @@ class SessionScope(Generic[_Session]):
             raise SessionClosedError(
                 f"The session from {self._ticket.place} is not open. Nothing was changed."
             )
-        if self._slow is not None:
-            self._slow.cancel()
+        context.left(self._ticket.number)
         before = context.committed
         writes = self._ticket.mode == "write"
         if writes and problem is None:
@@ -211,6 +230,7 @@ class SessionScope(Generic[_Session]):
         lock, ticket = self._context.lock, self._ticket
         holders = _held(lock.statistics())
         lock.withdraw(ticket)
+        self._context.left(ticket.number)
         if self._acquired is not None:
             self._discarded(problem)
         elif isinstance(problem, NestedSessionError):
@@ -245,8 +265,15 @@ class SessionScope(Generic[_Session]):
                 replaced=not after.is_extension_of(before),
             )
 
-    def _report_slow(self) -> None:
-        self._emit(SessionSlow, quietly=True, held=self._held_for())
+    def report_if_slow(self, limit: float) -> float | None:
+        """Report once that the lock has been held for ``limit`` seconds; the seconds so far while it has not."""
+        held = self._held_for()
+        if held < limit - _CLOCK_ERROR:
+            return held
+        if not self._reported:
+            self._reported = True
+            self._emit(SessionSlow, quietly=True, held=held)
+        return None
 
     def _emit(self, kind: type[SessionEvent], *, quietly: bool = False, **fields: Any) -> None:
         ticket, log = self._ticket, self._context.log

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -19,6 +19,8 @@ Durability = Literal["normal", "full"]
 Migration = Callable[[sqlite3.Connection], None]
 
 APPLICATION_ID = 0x6B6F6F67  # "koog" in the file's header: tells a koogbook file from another SQLite file
+_PAGE_BYTES = 2048
+_LOG_BYTES = 2**22  # 4 MiB, SQLite's own measure: so long the log grows before it is written back
 _BUSY_LIMIT_SECONDS = 10.0
 _FIRST_WAIT_SECONDS = 0.005
 _LONGEST_WAIT_SECONDS = 0.2
@@ -122,18 +124,14 @@ class SqliteFile:
             TimeoutError: Another process is writing; nothing was done.
         """
         try:
-            with self._guard, self._waiting(self.connection, patient) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    result = work(connection)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
+            with self._guard:
+                connection = self.connection
+                if patient:
+                    with self._waiting(connection):
+                        return _transaction(connection, work)
+                return _transaction(connection, work)
         except sqlite3.Error as problem:
             raise self._explained(problem) from problem
-        return result
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` on one consistent state of the file, without writing.
@@ -152,25 +150,24 @@ class SqliteFile:
 
     def _read(self, work: Callable[[sqlite3.Connection], T], *, patient: bool) -> T:
         try:
-            with self._guard, self._waiting(self.connection, patient) as connection:
+            with self._guard:
+                connection = self.connection
                 if connection.in_transaction:  # a caller's filter that reads the store itself
                     return work(connection)
-                connection.execute("BEGIN")
-                try:
-                    return work(connection)
-                finally:
-                    connection.execute("ROLLBACK")
+                with self._waiting(connection) if patient else nullcontext():
+                    connection.execute("BEGIN")
+                    try:
+                        return work(connection)
+                    finally:
+                        connection.execute("ROLLBACK")
         except sqlite3.Error as problem:
             raise self._explained(problem) from problem
 
     @contextmanager
-    def _waiting(self, connection: sqlite3.Connection, patient: bool) -> Iterator[sqlite3.Connection]:
-        if not patient:
-            yield connection
-            return
+    def _waiting(self, connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute(f"PRAGMA busy_timeout={int(_PATIENCE_SECONDS * 1000)}")
         try:
-            yield connection
+            yield
         finally:
             connection.execute("PRAGMA busy_timeout=0")
 
@@ -238,6 +235,10 @@ class SqliteFile:
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. It was not touched. Give another path."
             )
+        if not tables:
+            # A commit writes whole pages, and a checkpoint touches few bytes of several: half the usual page is faster.
+            connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}")
         mode = _switch_to_log(connection)
         if mode not in ("wal", "memory"):
             raise StoreError(
@@ -268,6 +269,18 @@ class SqliteFile:
         if version < newest:
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={newest}")
+
+
+def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result
 
 
 def _switch_to_log(connection: sqlite3.Connection) -> str:

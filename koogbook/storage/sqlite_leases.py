@@ -50,12 +50,6 @@ def release(db: sqlite3.Connection, session_id: str, token: str) -> None:
     db.execute("DELETE FROM lease WHERE key = ? AND token = ?", (key_of(session_id), token))
 
 
-def is_held(db: sqlite3.Connection, key: bytes, token: str) -> bool:
-    """Whether the lease is held under this token; asked in the transaction of every save."""
-    row = db.execute("SELECT token FROM lease WHERE key = ?", (key,)).fetchone()
-    return row is not None and row[0] == token
-
-
 def _is_dead(token: str, host: str, pid: int, started: str) -> bool:
     """Whether the holder is known to be gone: on this host, and its process, or in this process its run, is over."""
     if host != socket.gethostname():

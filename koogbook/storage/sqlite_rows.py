@@ -210,9 +210,13 @@ def read_checkpoints(
 
 
 def _read_checkpoint(db: sqlite3.Connection, row: Row, info: CheckpointInfo, setting: Setting) -> Checkpoint:
-    state = db.execute("SELECT body FROM state WHERE checkpoint = ?", (row.rowid,)).fetchone()
+    state = db.execute(
+        "SELECT coalesce(c.state, s.body) FROM checkpoint c LEFT JOIN state s ON s.checkpoint = c.rowid "
+        "WHERE c.rowid = ?",
+        (row.rowid,),
+    ).fetchone()
     stored = db.execute("SELECT body FROM fingerprint WHERE hash = ?", (setting.fingerprint,)).fetchone()
-    if state is None or stored is None:
+    if state[0] is None or stored is None:
         raise CorruptStoreError(
             f"Checkpoint {info.id} of session {info.session_id!r} has lost a row it needs. Nothing was changed. "
             "Restore the file from a copy, or go on from another checkpoint."
@@ -255,8 +259,8 @@ def fork_row(
         raise CheckpointConflictError(session_in_use(to_session_id))
     made = db.execute(
         "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
-        "tokens, iterations, setting, left_out, bytes) SELECT ?, 0, ?, id, 'fork', ?, path, segment, length, "
-        "tokens, iterations, setting, left_out, 0 FROM checkpoint WHERE rowid = ?",
+        "tokens, iterations, setting, left_out, bytes, state) SELECT ?, 0, ?, id, 'fork', ?, path, segment, length, "
+        "tokens, iterations, setting, left_out, 0, state FROM checkpoint WHERE rowid = ?",
         (target, as_bytes(fork_id), created.timestamp(), row[0]),
     ).lastrowid
     db.execute(

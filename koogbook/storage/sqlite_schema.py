@@ -25,10 +25,10 @@ def _first(db: sqlite3.Connection) -> None:
         "version INTEGER NOT NULL, id BLOB NOT NULL, parent BLOB, kind TEXT NOT NULL, created REAL NOT NULL, "
         "path BLOB NOT NULL, segment INTEGER NOT NULL REFERENCES segment, length INTEGER NOT NULL, "
         "tokens INTEGER NOT NULL, iterations INTEGER NOT NULL, setting INTEGER NOT NULL REFERENCES setting, "
-        "left_out TEXT, bytes INTEGER NOT NULL)",
+        # A small state stands last in its row, where a listing does not read it; a large one is in the table below.
+        "left_out TEXT, bytes INTEGER NOT NULL, state BLOB)",
         "CREATE UNIQUE INDEX checkpoint_version ON checkpoint(conversation, version)",
         "CREATE UNIQUE INDEX checkpoint_id ON checkpoint(conversation, id)",
-        # Apart from the row above, so that a listing never reads it.
         "CREATE TABLE state(checkpoint INTEGER PRIMARY KEY REFERENCES checkpoint, body BLOB NOT NULL)",
         "CREATE TABLE lease(key BLOB PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, "
         "started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID",

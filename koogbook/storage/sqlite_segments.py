@@ -99,16 +99,14 @@ def _append(db: sqlite3.Connection, segment: int, messages: Sequence[Message], s
     written = 0
     for position in range(start, stop):
         body, digest = encode_with_digest(messages[position])
-        row = db.execute(
-            "INSERT INTO message(digest, body) VALUES(?, ?) ON CONFLICT(digest) DO NOTHING RETURNING id",
-            (digest, body),
-        ).fetchone()
-        if row is None:
-            row = db.execute("SELECT id FROM message WHERE digest = ?", (digest,)).fetchone()
-        else:
+        made = db.execute("INSERT OR IGNORE INTO message(digest, body) VALUES(?, ?)", (digest, body))
+        if made.rowcount:
+            message = made.lastrowid
             written += len(body)
+        else:
+            message = db.execute("SELECT id FROM message WHERE digest = ?", (digest,)).fetchone()[0]
         db.execute(
-            "INSERT INTO entry(segment, position, message) VALUES(?, ?, ?)", (segment, position, row[0])
+            "INSERT INTO entry(segment, position, message) VALUES(?, ?, ?)", (segment, position, message)
         )
     return written
 

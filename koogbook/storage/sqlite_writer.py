@@ -14,13 +14,15 @@ from koogbook.errors import CheckpointConflictError, LostLeaseError
 from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.features.persistence.storage import Draft, info_of
 from koogbook.messages.prompt import MessageLog, Prompt
-from koogbook.storage import sqlite_leases
 from koogbook.storage.sqlite_rows import Setting, State, encode_names, encode_setting
 from koogbook.storage.sqlite_schema import as_bytes, conversation_id, key_of
 from koogbook.storage.sqlite_segments import Place, write_history
 
 _MOST_REMEMBERED_SESSIONS = 64
 _MOST_REMEMBERED_SETTINGS = 256
+_LARGEST_INLINE_STATE = (
+    256  # bytes; a small state saves a page per commit where it stands in its checkpoint's row
+)
 
 
 class WrittenCheckpoint(Struct, frozen=True):
@@ -38,7 +40,7 @@ class CheckpointWriter:
         self._places: WeakKeyDictionary[MessageLog, Place] = WeakKeyDictionary()
         self._last: OrderedDict[str, tuple[Prompt, Place]] = OrderedDict()
         self._settings: dict[Setting, int] = {}
-        self._conversations: dict[str, int] = {}
+        self._conversations: dict[str, tuple[int, bytes]] = {}
 
     def forget(self) -> None:
         """Know nothing of the file any more; the next save then looks."""
@@ -58,18 +60,21 @@ class CheckpointWriter:
             self.forget()
             self._db = db
         session, prompt = draft.session_id, draft.prompt
-        if draft.lease and not sqlite_leases.is_held(db, key_of(session), draft.lease):
+        known = self._conversations.get(session)
+        if known is None:
+            known = self._conversations[session] = (conversation_id(db, session), key_of(session))
+        conversation = known[0]
+        highest, holder = db.execute(
+            "SELECT (SELECT max(version) FROM checkpoint WHERE conversation = ?), "
+            "(SELECT token FROM lease WHERE key = ?)",
+            known,
+        ).fetchone()
+        if draft.lease and holder != draft.lease:
             raise LostLeaseError(
                 f"This run has lost session {session!r} to another one, which took its lease over. The checkpoint "
                 f"after {draft.path} was not saved, and what was saved before is unharmed. Stop this run."
             )
-        conversation = self._conversations.get(session)
-        if conversation is None:
-            conversation = self._conversations[session] = conversation_id(db, session)
         if version is None:
-            highest = db.execute(
-                "SELECT max(version) FROM checkpoint WHERE conversation = ?", (conversation,)
-            ).fetchone()[0]
             version = 0 if highest is None else highest + 1
         history = write_history(db, prompt, self._places.get(prompt._log), self._last.get(session))
         state = msgspec.msgpack.encode(
@@ -80,7 +85,8 @@ class CheckpointWriter:
         try:
             row = db.execute(
                 "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
-                "tokens, iterations, setting, left_out, bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "tokens, iterations, setting, left_out, bytes, state) "
+                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     conversation,
                     version,
@@ -96,6 +102,7 @@ class CheckpointWriter:
                     setting,
                     encode_names(draft.left_out) if draft.left_out else None,
                     info.bytes,
+                    state if len(state) <= _LARGEST_INLINE_STATE else None,
                 ),
             ).lastrowid
         except sqlite3.IntegrityError as taken:
@@ -103,7 +110,8 @@ class CheckpointWriter:
                 f"Session {session!r} has a checkpoint with version {version} or id {draft.id!r} already. Nothing was "
                 "saved. Take a fresh id."
             ) from taken
-        db.execute("INSERT INTO state(checkpoint, body) VALUES(?, ?)", (row, state))
+        if len(state) > _LARGEST_INLINE_STATE:
+            db.execute("INSERT INTO state(checkpoint, body) VALUES(?, ?)", (row, state))
         return WrittenCheckpoint(info, history.place)
 
     def remember_saved(self, draft: Draft, written: WrittenCheckpoint) -> None:

@@ -15,14 +15,16 @@ from stored_values import checkpoint, draft, message
 import koogbook as kb
 from koogbook.errors import CorruptStoreError, StoreError
 
+LARGE = b'"' + b"x" * 5_000 + b'"'
+
 
 @pytest.fixture
 async def stored(tmp_path: Path) -> Path:
-    """A file with one session of three messages in it, closed."""
+    """A file with one session of three messages in it, a small state and a large one; closed."""
     store = kb.SqliteCheckpoints(tmp_path / "kb.db")
     prompt = kb.Prompt([message("a"), message("b")], id="p")
     await store.append_checkpoint(draft("s", "c0", prompt=prompt))
-    await store.append_checkpoint(draft("s", "c1", prompt=prompt.append(message("c"))))
+    await store.append_checkpoint(draft("s", "c1", prompt=prompt.append(message("c")), output=LARGE))
     store.close()
     return store.path
 
@@ -154,6 +156,10 @@ async def test_a_lost_table_is_an_error_of_the_store(stored: Path) -> None:
         ("DELETE FROM setting WHERE ?", 1),
         ("DELETE FROM segment WHERE ?", 1),
         ("DELETE FROM entry WHERE position = ?", 1),
+        ("UPDATE checkpoint SET state = NULL WHERE ?", 1),
+        ("UPDATE checkpoint SET state = ?", b"\xc1 forged"),
+        ("UPDATE checkpoint SET state = ?", b""),
+        ("UPDATE checkpoint SET state = ?", "text"),
         ("UPDATE state SET body = ?", b"\xc1 forged"),
         ("UPDATE state SET body = ?", b""),
         ("UPDATE state SET body = ?", "text"),
@@ -182,9 +188,9 @@ async def test_a_forged_or_lost_row_is_one_clear_error(stored: Path, statement: 
 async def test_an_undamaged_session_beside_a_damaged_one_is_read(stored: Path) -> None:
     """Damage stays where it is."""
     store = kb.SqliteCheckpoints(stored)
-    await store.save_checkpoint("t", checkpoint("t", messages=(message("z"),)))
+    await store.save_checkpoint("t", checkpoint("t", id="other", messages=(message("z"),)))
     store.close()
-    change(stored, "UPDATE state SET body = x'00' WHERE checkpoint = 1")
+    change(stored, "UPDATE checkpoint SET state = x'00' WHERE id = x'6330'")
 
     assert len(await kb.SqliteCheckpoints(stored).get_checkpoints("t")) == 1
 

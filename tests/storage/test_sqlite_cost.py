@@ -12,7 +12,7 @@ from stored_values import draft, message
 
 import koogbook as kb
 
-TABLES = ("message", "entry", "segment", "checkpoint", "state", "setting", "fingerprint")
+TABLES = ("message", "entry", "segment", "checkpoint", "setting", "fingerprint")
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ async def steps(store: kb.SqliteCheckpoints, prompt: kb.Prompt, first: int, last
 
 
 @pytest.mark.parametrize("length", [10, 1_000])
-async def test_a_checkpoint_adds_one_row_per_new_message_and_two_of_its_own(
+async def test_a_checkpoint_adds_its_row_and_what_is_new_of_the_history(
     store: kb.SqliteCheckpoints, length: int
 ) -> None:
-    """A message, its entry, the checkpoint and its state, however long the history is [PER-19]."""
+    """The checkpoint, a message and its entry, however long the history is [PER-19]."""
     prompt = await steps(store, kb.Prompt(id="p"), 0, length)
     before = rows(store)
 
     await steps(store, prompt, length, length + 1)
 
-    assert grown(before, rows(store)) == {"message": 1, "entry": 1, "checkpoint": 1, "state": 1}
+    assert grown(before, rows(store)) == {"message": 1, "entry": 1, "checkpoint": 1}
 
 
 async def test_a_checkpoint_adds_the_same_bytes_at_any_length(store: kb.SqliteCheckpoints) -> None:
@@ -67,13 +67,13 @@ async def test_a_checkpoint_adds_the_same_bytes_at_any_length(store: kb.SqliteCh
 
 
 async def test_a_checkpoint_without_a_new_message_adds_no_message(store: kb.SqliteCheckpoints) -> None:
-    """A node that only computes costs two small rows [PER-19]."""
+    """A node that only computes costs its own row [PER-19]."""
     prompt = await steps(store, kb.Prompt(id="p"), 0, 50)
     before = rows(store)
 
     await store.append_checkpoint(draft("s", "same", prompt=prompt))
 
-    assert grown(before, rows(store)) == {"checkpoint": 1, "state": 1}
+    assert grown(before, rows(store)) == {"checkpoint": 1}
 
 
 async def test_ten_compressions_add_only_their_summaries(store: kb.SqliteCheckpoints) -> None:
@@ -91,7 +91,6 @@ async def test_ten_compressions_add_only_their_summaries(store: kb.SqliteCheckpo
         "entry": 10,
         "segment": 10,
         "checkpoint": 10,
-        "state": 10,
     }
 
 
@@ -123,27 +122,28 @@ async def test_a_restart_adds_no_message(store: kb.SqliteCheckpoints) -> None:
         "entry": 1,
         "segment": 1,
         "checkpoint": 1,
-        "state": 1,
     }
 
 
 async def test_a_fork_adds_no_message(store: kb.SqliteCheckpoints) -> None:
-    """One checkpoint row and its state [PER-20]."""
+    """One checkpoint row [PER-20]."""
     await steps(store, kb.Prompt(id="p"), 0, 100)
     before = rows(store)
 
     await store.fork_checkpoint("s", "c00050", "t", fork_id="f", created=message().time)
 
-    assert grown(before, rows(store)) == {"checkpoint": 1, "state": 1}
+    assert grown(before, rows(store)) == {"checkpoint": 1}
 
 
 async def test_listing_reads_neither_messages_nor_state(store: kb.SqliteCheckpoints) -> None:
     """A table of a thousand checkpoints needs the light forms only: without those rows it is the same [PER-02]."""
     await steps(store, kb.Prompt(id="p"), 0, 20)
+    await store.append_checkpoint(draft("s", "large", output=b'"' + b"x" * 5_000 + b'"'))
     before = store.list_infos("s")
     store.close()
     with sqlite3.connect(store.path) as db:
         db.executescript("DELETE FROM state; DELETE FROM entry; DELETE FROM message;")
+        db.execute("UPDATE checkpoint SET state = NULL")
     db.close()
 
     assert store.list_infos("s") == before
