@@ -97,12 +97,14 @@ class Subscription:
 class EventLog:
     """The events of one run: makes them, keeps them, hands them to the listeners."""
 
-    __slots__ = ("_offset", "_subscriptions", "events", "run_id", "session_id")
+    __slots__ = ("_offset", "_subscriptions", "acted", "events", "run_id", "session_id")
 
     def __init__(self, run_id: str, session_id: str, subscriptions: Sequence[Subscription] = ()) -> None:
         self.run_id = run_id
         self.session_id = session_id
         self.events: list[Event] = []
+        #: Names of the interceptors that changed or kept something in this run, in the order they first did.
+        self.acted: dict[str, None] = {}
         self._subscriptions = tuple(subscriptions)
         self._offset = clock.now().timestamp() - clock.monotonic()
 

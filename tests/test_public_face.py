@@ -171,3 +171,19 @@ def test_views_of_an_agent_without_persistence_say_what_to_install() -> None:
 
     with pytest.raises(kb.errors.FeatureNotInstalledError, match=r"agent\.install\(kb\.Persistence"):
         kb.checkpoints(agent)
+
+
+async def test_a_report_names_the_features_that_acted(finished: tuple[kb.Agent, kb.Run]) -> None:
+    """What is installed and what did something are two things. [AGT-02]"""
+    _, run = finished
+
+    assert (run.installed, run.acted) == (("Persistence",), ("Persistence",))
+    assert ("acted", "Persistence") in run.report().rows
+
+
+async def test_a_report_names_the_features_that_did_nothing() -> None:
+    """Persistence without a storage is installed and idle. [AGT-02]"""
+    agent = kb.Agent(kb.OfflineExecutor(), "offline").install(kb.Persistence())
+    run = await agent.run("hello")
+
+    assert ("acted", "none; installed and idle: Persistence") in run.report().rows

@@ -68,8 +68,10 @@ def report_of(run: Run) -> Report:
     if saved or ended:
         span = f", versions {saved[0].version} to {saved[-1].version}" if saved else ""
         rows.append(("saved", f"{len(saved)} checkpoints{span}{', and the end' if ended else ''}"))
-    if run.acted:
-        rows.append(("installed", ", ".join(run.acted)))
+    if run.installed:
+        idle = [name for name in run.installed if name not in run.acted]
+        acted = ", ".join(run.acted) or "none"
+        rows.append(("acted", f"{acted}{'; installed and idle: ' + ', '.join(idle) if idle else ''}"))
     return Report(outcome, tuple(rows), tuple(_attention(events)))
 
 

@@ -38,13 +38,13 @@ class Run:
     ``session_id`` names the conversation (Koog's runId), ``run_id`` this call alone.
     """
 
-    __slots__ = ("_context", "acted", "error", "output")
+    __slots__ = ("_context", "error", "installed", "output")
 
-    def __init__(self, context: Context, acted: Sequence[str] = ()) -> None:
+    def __init__(self, context: Context, installed: Sequence[str] = ()) -> None:
         self._context = context
         self.output: Any = None
         self.error: BaseException | None = None
-        self.acted = tuple(acted)
+        self.installed = tuple(installed)
 
     @property
     def run_id(self) -> str:
@@ -75,6 +75,11 @@ class Run:
     def prompt(self) -> Prompt:
         """The last committed prompt."""
         return self._context.llm.committed.prompt
+
+    @property
+    def acted(self) -> tuple[str, ...]:
+        """The installed features that changed or kept something in this run, in the order they first did."""
+        return tuple(self._context.log.acted)
 
     @property
     def storage(self) -> Any:

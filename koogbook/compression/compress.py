@@ -74,7 +74,7 @@ async def compress_session(
         )
     except BaseException as problem:
         session._prompt, session._tools, session._model = before, tools, model
-        log.emit(CompressionFailed, strategy=name, error=f"{type(problem).__name__}: {problem}")
+        log.emit_quietly(CompressionFailed, strategy=name, error=f"{type(problem).__name__}: {problem}")
         raise
     longer_is_fine = context.compat == "koog" if allow_longer is None else allow_longer
     ledger = ledger if longer_is_fine else _refuse_longer(ledger)

@@ -59,6 +59,7 @@ class PersistenceInterceptor(Interceptor):
             if resumed is None:
                 state.input = _encode_input(run, value)
             else:
+                run.log.acted["Persistence"] = None
                 restore(run, resumed, value)
                 state.input, state.lost = resumed.input, resumed.info.left_out
                 if self._appends is not None:
@@ -106,6 +107,7 @@ class PersistenceInterceptor(Interceptor):
         if info is None:
             return
         state.parent = info.id
+        ctx.log.acted["Persistence"] = None
         ctx.log.emit(
             CheckpointSaved,
             node.path,
