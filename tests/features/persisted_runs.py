@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import koogbook as kb
+from koogbook.events import Notice
 from koogbook.features.persistence.checkpoint import Checkpoint
 from koogbook.features.persistence.storage import CheckpointFilter
 
@@ -30,6 +31,18 @@ class Client:
 
 SEAT = kb.storage_key("seat", Seat)
 CLIENT = kb.storage_key("client", Client)
+
+
+def notices(run: kb.Run | None, kind: str) -> list[str]:
+    """The texts of a run's notices of one kind."""
+    assert run is not None
+    return [event.text for event in run.events if isinstance(event, Notice) and event.kind == kind]
+
+
+async def set_client(ctx: kb.Context) -> None:
+    """Keep one value that can be stored and one that cannot."""
+    ctx.storage.set(SEAT, Seat(7, "A"))
+    ctx.storage.set(CLIENT, Client())
 
 
 class PlainCheckpoints:

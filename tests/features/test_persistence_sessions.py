@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from persisted_runs import Boom, PlainCheckpoints, Trip
+from persisted_runs import Boom, PlainCheckpoints, Trip, notices
 
 import koogbook as kb
 from koogbook import clock
 from koogbook.errors import LostLeaseError, SessionBusyError, StoreError
-from koogbook.events import Notice
 
 HOLDER = """
 import sys, time
@@ -48,12 +47,6 @@ async def held_elsewhere(store: kb.SqliteCheckpoints) -> AsyncIterator[subproces
 async def let_others_run(ctx: kb.Context) -> None:
     """A node that waits for a moment."""
     await asyncio.sleep(0)
-
-
-def notices(run: kb.Run | None, kind: str) -> list[str]:
-    """The texts of the notices of one kind."""
-    assert run is not None
-    return [event.text for event in run.events if isinstance(event, Notice) and event.kind == kind]
 
 
 # ------------------------------------------------------------------------------------------- in one process

@@ -52,16 +52,22 @@ def hold(path: str, session_id: str) -> None:
 
 
 def fork(path: str) -> None:
-    """Save in a process, in its forked child, and in the process again, with one store object."""
+    """Save in a process, in its forked child, and in the process again, with one store object.
+
+    Ends with 1 where the child used the connection of its parent.
+    """
     store = kb.SqliteCheckpoints(path)
     asyncio.run(store.append_checkpoint(draft("s", "parent before")))
+    of_parent = store._file.connection
     child = os.fork()
     if not child:
         asyncio.run(store.append_checkpoint(draft("s", "child")))
+        is_shared = store._file.connection is of_parent
         store.close()
-        os._exit(0)
-    os.waitpid(child, 0)
+        os._exit(is_shared)
+    _, status = os.waitpid(child, 0)
     asyncio.run(store.append_checkpoint(draft("s", "parent after")))
+    sys.exit(os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ async def test_a_lost_table_is_an_error_of_the_store(stored: Path) -> None:
         ("UPDATE setting SET body = ?", b"{}"),
         ("UPDATE setting SET body = ?", b"no json"),
         ("UPDATE message SET body = ?", b'{"role":"user"}'),
-        ("UPDATE message SET body = replace(cast(body AS TEXT), ?, 'evil')", "a"),
+        ("UPDATE message SET body = cast(replace(cast(body AS TEXT), ?, ':\"z\"') AS BLOB)", ':"a"'),
         ("UPDATE segment SET base = id, head = ?", 3),
         ("UPDATE checkpoint SET length = ?", 10**15),
         ("UPDATE checkpoint SET length = ?", 9),
