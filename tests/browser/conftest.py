@@ -48,9 +48,12 @@ def _chromium() -> str | None:
     return next((place for place in places if place and Path(place).exists()), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A running Chromium; where there is none the test is skipped, on CI it fails."""
+    """A running Chromium; where there is none the test is skipped, on CI it fails.
+
+    It runs an event loop of its own in this thread, so it has to end with its file: no async test could run beside it.
+    """
     path = _chromium()
     if path is None:
         message = "No Chromium: set CHROMIUM to its path, or install it as /usr/bin/chromium."

@@ -315,7 +315,9 @@ REFUSED: list[tuple[Any, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "declared", "path", "named"), REFUSED, ids=lambda part: repr(part)[:50])
+@pytest.mark.parametrize(
+    ("value", "declared", "path", "named"), REFUSED, ids=lambda part: repr(part).partition(" at 0x")[0][:50]
+)
 def test_a_value_that_would_be_lost_is_refused_by_place_and_type(
     value: Any, declared: Any, path: str, named: str
 ) -> None:

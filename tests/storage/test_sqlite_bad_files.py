@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import sys
@@ -46,13 +45,6 @@ def cut(path: Path, share: float, more: bytes = b"") -> None:
 def remove(path: Path) -> None:
     """Take a file away, as a user does in a terminal."""
     path.unlink()
-
-
-@pytest.fixture
-def read_only(tmp_path: Path) -> Path:
-    """A folder in which this user may not write."""
-    tmp_path.chmod(0o500)
-    return tmp_path
 
 
 async def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
@@ -108,13 +100,6 @@ async def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="cannot be made"):
         await kb.SqliteCheckpoints(tmp_path / "file" / "deeper" / "kb.db").get_latest_checkpoint("s")
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="this user may write anywhere")
-async def test_a_read_only_folder_is_an_error(read_only: Path) -> None:
-    """Nothing can be saved there."""
-    with pytest.raises(StoreError):
-        await kb.SqliteCheckpoints(read_only / "kb.db").get_latest_checkpoint("s")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/sys is a read-only file system on Linux")
