@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from koogbook.compression.compose import Summary
-from koogbook.messages.history_diff import diff_messages
 from koogbook.messages.ledger import Ledger, MessageFate, NewMessage, Status
 from koogbook.messages.message import Message
-from koogbook.messages.word_diff import provenance
 
 
 def account_for(
@@ -28,6 +26,10 @@ def account_for(
 
     A summary of a strategy that names no sources counts as made from all messages that are gone.
     """
+    # Here, since most runs compress nothing and the patterns for words take a while to be compiled.
+    from koogbook.messages.history_diff import diff_messages
+    from koogbook.messages.word_diff import provenance
+
     diff = diff_messages(before, after)
     position_of = {message.id: at for at, message in enumerate(before)}
     gone = [fate.position for fate in diff.fates if fate.new_position is None]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
+from koogbook.messages.searchable import searchable_text
 
 #: A text (looked for as it stands), a compiled regular expression, or a predicate on a message.
 Fact = str | re.Pattern[str] | Callable[[Message], bool]
@@ -78,12 +79,6 @@ def _matcher(fact: Fact) -> tuple[str, Literal["text", "regex", "predicate"], Ca
     raise TypeError(
         f"A fact is a text, a compiled pattern or a function of a message, not {type(fact).__name__}: {fact!r}."
     )
-
-
-def searchable_text(message: Message) -> str:
-    """What a fact is looked for in: text, tool results, and names and arguments of calls."""
-    called = [f"{call.tool} {call.args}" for call in message.calls]
-    return "\n".join([message.text, *called]) if called else message.text
 
 
 def _positions(messages: Sequence[Message], holds: Callable[[Message], bool]) -> tuple[int, ...]:

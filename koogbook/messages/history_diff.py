@@ -10,13 +10,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from itertools import repeat
 
 from msgspec import Struct
 
-from koogbook.messages.ledger import MessageFate
+from koogbook.messages.ledger import Fate, MessageFate
 from koogbook.messages.message import RESERVED_NAMES, Message
+from koogbook.messages.searchable import searchable_text
 from koogbook.messages.word_diff import longest_increasing
-from koogbook.messages.words import distinct_words, searchable_text
+from koogbook.messages.words import distinct_words
 
 #: The share of words in common from which on a message counts as an edited other one.
 LEAST_SIMILARITY = 0.6
@@ -57,12 +59,12 @@ def same_content(one: Message, other: Message) -> bool:
 
 
 class _Matches:
-    """Where each original was found (-1: nowhere yet), while the rules are tried one after the other."""
+    """Where each original that was found stands now, while the rules are tried one after the other."""
 
     def __init__(self, before: Sequence[Message], after: Sequence[Message]) -> None:
         self.before = before
         self.after = after
-        self.places = [-1] * len(before)
+        self.places: dict[int, int] = {}
         self.taken: set[int] = set()
         self.edits: dict[int, str] = {}
         self.words: dict[int, set[str]] = {}
@@ -82,22 +84,21 @@ class _Matches:
     def match_ids(self) -> None:
         before, after = self.before, self.after
         by_id = {message.id: place for place, message in enumerate(after)}
-        found = [by_id.get(message.id, -1) for message in before]
-        positions = [position for position, place in enumerate(found) if place >= 0]
-        matched = {found[position] for position in positions}
-        if len(by_id) < len(after) or len(matched) < len(positions):
+        looked_up = enumerate(map(by_id.get, [message.id for message in before]))
+        found = {position: place for position, place in looked_up if place is not None}
+        taken = set(found.values())
+        if len(by_id) < len(after) or len(taken) < len(found):
             self._match_repeated_ids()
             return
-        self.places = found
-        self.taken = matched
-        for position in positions:
-            if not same_content(before[position], after[found[position]]):
+        self.places, self.taken = found, taken
+        for position, place in found.items():
+            if not same_content(before[position], after[place]):
                 self.edits[position] = _SAME_ID
 
     def may_find_more(self) -> bool:
         """Whether a new message could be one of the originals: not so for a first summary, the usual case."""
         names = {_reserved(self.after[place].name) for place in self.new_positions()}
-        if not names or -1 not in self.places:
+        if not names or len(self.places) == len(self.before):
             return False
         return None in names or not names.isdisjoint({message.name for message in self.before})
 
@@ -112,7 +113,7 @@ class _Matches:
             if places := equal.get((message.id, _content_key(message))):
                 self.put(position, places.popleft())
         for position, message in enumerate(self.before):
-            places = same_id[message.id] if self.places[position] < 0 else deque()
+            places = same_id[message.id] if position not in self.places else deque()
             while places and places[0] in self.taken:
                 places.popleft()
             if places:
@@ -127,13 +128,13 @@ class _Matches:
             free[_content_key(message)].append(place)
         alike = [position for position, message in enumerate(self.before) if message.tokens in tokens]
         for position in alike:
-            if self.places[position] < 0 and (equal := free.get(_content_key(self.before[position]))):
+            if position not in self.places and (equal := free.get(_content_key(self.before[position]))):
                 self.put(position, equal.popleft())
 
     def match_words(self) -> None:
         new = self.new_positions()
-        lost = [position for position, place in enumerate(self.places) if place < 0]
-        anchors = longest_increasing([pair for pair in enumerate(self.places) if pair[1] >= 0])
+        lost = [position for position in range(len(self.before)) if position not in self.places]
+        anchors = longest_increasing(sorted(self.places.items()))
         gaps_before = _gaps(self.before, lost, [position for position, _ in anchors])
         gaps_after = _gaps(self.after, new, [place for _, place in anchors])
         for gap, places in gaps_after.items():
@@ -147,7 +148,7 @@ class _Matches:
         start = max(0, min(expected - _CANDIDATES // 2, len(positions) - _CANDIDATES))
         best, nearest = 0.0, -1
         for position in positions[start : start + _CANDIDATES]:
-            if self.places[position] < 0:
+            if position not in self.places:
                 similarity = _similarity(self._words(position), wanted)
                 if similarity > best:
                     best, nearest = similarity, position
@@ -160,16 +161,17 @@ class _Matches:
         return self.words[position]
 
     def diff(self) -> HistoryDiff:
-        fates = [
-            MessageFate(position, "dropped", message.tokens) for position, message in enumerate(self.before)
-        ]
-        for position, place in enumerate(self.places):
-            if place >= 0:
-                tokens = fates[position].tokens
-                if position in self.edits:
-                    fates[position] = MessageFate(position, "edited", tokens, place, (), self.edits[position])
-                else:
-                    fates[position] = MessageFate(position, "kept", tokens, place)
+        tokens = [message.tokens for message in self.before]
+        # Most are gone in the case that has to be fast, so that is what all are taken for at first.
+        gone: Fate = "dropped"
+        fates = list(map(MessageFate, range(len(tokens)), repeat(gone), tokens))
+        for position, place in self.places.items():
+            if position in self.edits:
+                fates[position] = MessageFate(
+                    position, "edited", tokens[position], place, (), self.edits[position]
+                )
+            else:
+                fates[position] = MessageFate(position, "kept", tokens[position], place)
         return HistoryDiff(tuple(fates), self.new_positions())
 
 

@@ -20,8 +20,9 @@ from msgspec import Struct
 
 from koogbook.messages.ledger import Sentence
 from koogbook.messages.message import Message
+from koogbook.messages.searchable import searchable_text
 from koogbook.messages.sentences import split_sentences
-from koogbook.messages.words import WORD_PATTERN, informative_words, searchable_text
+from koogbook.messages.words import WORD_PATTERN, informative_words
 
 _SMALL_GAP = 400
 _DEEPEST = 8

@@ -1,12 +1,10 @@
-"""What counts as a word when texts are compared, and which texts of a message are compared."""
+"""What counts as a word when texts are compared."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 from typing import Final
-
-from koogbook.messages.message import Message
 
 # Chinese and Japanese have no spaces between words, so each character of theirs is a word.
 CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -27,13 +25,6 @@ _COMMON = frozenset(
     )
 )
 _COMMON_CJK = frozenset("的了是在和有我你他她它们这那不就也都与及或对从到为以上下中吗呢吧啊个一")
-
-
-def searchable_text(message: Message) -> str:
-    """What is looked through in a message: text, tool results, and names and arguments of calls."""
-    if not message.calls:
-        return message.text
-    return "\n".join((message.text, *(f"{call.tool} {call.args}" for call in message.calls)))
 
 
 def distinct_words(text: str) -> set[str]:
