@@ -55,7 +55,7 @@ class State(Struct, frozen=True, array_like=True):
 class Row(Struct, frozen=True):
     """A row of the listing, as the columns stand in :func:`select`."""
 
-    rowid: int
+    conversation: int
     name: bytes
     version: int
     id: bytes
@@ -106,11 +106,11 @@ def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER B
     """The rows of a session, or of all in the order of their making."""
     where, values = ("WHERE s.key = ?", (key_of(session_id),)) if session_id is not None else ("", ())
     if session_id is None:
-        order = "ORDER BY c.created, c.rowid"
+        order = "ORDER BY c.created, c.conversation, c.version"
     return [
         Row(*values)
         for values in db.execute(
-            "SELECT c.rowid, s.name, c.version, c.id, c.parent, c.kind, c.created, c.path, c.segment, c.length, "
+            "SELECT c.conversation, s.name, c.version, c.id, c.parent, c.kind, c.created, c.path, c.segment, c.length, "
             "c.tokens, c.iterations, c.left_out, c.bytes, c.setting "
             "FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
             f"{where} {order}",
@@ -211,9 +211,9 @@ def read_checkpoints(
 
 def _read_checkpoint(db: sqlite3.Connection, row: Row, info: CheckpointInfo, setting: Setting) -> Checkpoint:
     state = db.execute(
-        "SELECT coalesce(c.state, s.body) FROM checkpoint c LEFT JOIN state s ON s.checkpoint = c.rowid "
-        "WHERE c.rowid = ?",
-        (row.rowid,),
+        "SELECT coalesce(c.state, s.body) FROM checkpoint c LEFT JOIN state s USING (conversation, version) "
+        "WHERE c.conversation = ? AND c.version = ?",
+        (row.conversation, row.version),
     ).fetchone()
     stored = db.execute("SELECT body FROM fingerprint WHERE hash = ?", (setting.fingerprint,)).fetchone()
     if state[0] is None or stored is None:
@@ -246,24 +246,26 @@ def fork_row(
 ) -> None:
     """Copy a checkpoint's row and state to another session as its first one; its messages stay where they are."""
     row = db.execute(
-        "SELECT c.rowid, c.kind FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
+        "SELECT c.kind, c.conversation, c.version FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
         "WHERE s.key = ? AND c.id = ?",
         (key_of(session_id), as_bytes(checkpoint_id)),
     ).fetchone()
     if row is None:
         raise CheckpointNotFoundError(no_such_checkpoint(session_id, checkpoint_id))
-    if row[1] == "tombstone":
+    if row[0] == "tombstone":
         raise CheckpointError(nothing_after_tombstone(checkpoint_id))
     target = conversation_id(db, to_session_id)
     if db.execute("SELECT 1 FROM checkpoint WHERE conversation = ? LIMIT 1", (target,)).fetchone():
         raise CheckpointConflictError(session_in_use(to_session_id))
-    made = db.execute(
+    origin = row[1:]
+    db.execute(
         "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
         "tokens, iterations, setting, left_out, bytes, state) SELECT ?, 0, ?, id, 'fork', ?, path, segment, length, "
-        "tokens, iterations, setting, left_out, 0, state FROM checkpoint WHERE rowid = ?",
-        (target, as_bytes(fork_id), created.timestamp(), row[0]),
-    ).lastrowid
+        "tokens, iterations, setting, left_out, 0, state FROM checkpoint WHERE conversation = ? AND version = ?",
+        (target, as_bytes(fork_id), created.timestamp(), *origin),
+    )
     db.execute(
-        "INSERT INTO state(checkpoint, body) SELECT ?, body FROM state WHERE checkpoint = ?",
-        (made, row[0]),
+        "INSERT INTO state(conversation, version, body) SELECT ?, 0, body FROM state "
+        "WHERE conversation = ? AND version = ?",
+        (target, *origin),
     )

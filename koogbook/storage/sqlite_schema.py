@@ -21,15 +21,16 @@ def _first(db: sqlite3.Connection) -> None:
         "message INTEGER NOT NULL REFERENCES message, PRIMARY KEY(segment, position)) WITHOUT ROWID",
         "CREATE TABLE fingerprint(hash TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
         "CREATE TABLE setting(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, body BLOB NOT NULL)",
-        "CREATE TABLE checkpoint(rowid INTEGER PRIMARY KEY, conversation INTEGER NOT NULL REFERENCES conversation, "
+        "CREATE TABLE checkpoint(conversation INTEGER NOT NULL REFERENCES conversation, "
         "version INTEGER NOT NULL, id BLOB NOT NULL, parent BLOB, kind TEXT NOT NULL, created REAL NOT NULL, "
         "path BLOB NOT NULL, segment INTEGER NOT NULL REFERENCES segment, length INTEGER NOT NULL, "
         "tokens INTEGER NOT NULL, iterations INTEGER NOT NULL, setting INTEGER NOT NULL REFERENCES setting, "
         # A small state stands last in its row, where a listing does not read it; a large one is in the table below.
-        "left_out TEXT, bytes INTEGER NOT NULL, state BLOB)",
-        "CREATE UNIQUE INDEX checkpoint_version ON checkpoint(conversation, version)",
+        "left_out TEXT, bytes INTEGER NOT NULL, state BLOB, PRIMARY KEY(conversation, version)) WITHOUT ROWID",
         "CREATE UNIQUE INDEX checkpoint_id ON checkpoint(conversation, id)",
-        "CREATE TABLE state(checkpoint INTEGER PRIMARY KEY REFERENCES checkpoint, body BLOB NOT NULL)",
+        "CREATE TABLE state(conversation INTEGER NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, "
+        "FOREIGN KEY(conversation, version) REFERENCES checkpoint)",
+        "CREATE UNIQUE INDEX state_version ON state(conversation, version)",
         "CREATE TABLE lease(key BLOB PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, "
         "started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID",
     )

@@ -83,7 +83,7 @@ class CheckpointWriter:
         setting, setting_bytes = self._setting(db, draft)
         info = info_of(draft, version, bytes_written=history.new_bytes + len(state) + setting_bytes)
         try:
-            row = db.execute(
+            db.execute(
                 "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "
                 "tokens, iterations, setting, left_out, bytes, state) "
                 "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -104,14 +104,17 @@ class CheckpointWriter:
                     info.bytes,
                     state if len(state) <= _LARGEST_INLINE_STATE else None,
                 ),
-            ).lastrowid
+            )
         except sqlite3.IntegrityError as taken:
             raise CheckpointConflictError(
                 f"Session {session!r} has a checkpoint with version {version} or id {draft.id!r} already. Nothing was "
                 "saved. Take a fresh id."
             ) from taken
         if len(state) > _LARGEST_INLINE_STATE:
-            db.execute("INSERT INTO state(checkpoint, body) VALUES(?, ?)", (row, state))
+            db.execute(
+                "INSERT INTO state(conversation, version, body) VALUES(?, ?, ?)",
+                (conversation, version, state),
+            )
         return WrittenCheckpoint(info, history.place)
 
     def remember_saved(self, draft: Draft, written: WrittenCheckpoint) -> None:
