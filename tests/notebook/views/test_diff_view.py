@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import koogbook as kb
 from koogbook.compression.fact_check import check_facts
 from koogbook.messages.ledger import Ledger, MessageFate, NewMessage
 from koogbook.messages.message import SUMMARY_NAME, Message, assistant, message, system, tool_result, user
@@ -17,7 +18,14 @@ from koogbook.messages.parts import Attachment, ToolCall
 from koogbook.messages.word_diff import provenance
 from koogbook.notebook.views.diff_view.layout import lay_out
 from koogbook.notebook.views.diff_view.lines import curves
-from koogbook.notebook.views.diff_view.model import DiffState, FoldedRow, LeftOutRow, MessageRow, SentenceRow
+from koogbook.notebook.views.diff_view.model import (
+    DiffState,
+    FoldedRow,
+    LeftOutRow,
+    MessageRow,
+    SentenceRow,
+    SummaryRow,
+)
 from koogbook.notebook.views.diff_view.view import diff_element, diff_state, diff_state_of, diff_text
 from koogbook.notebook.views.look.markup import render, render_static
 
@@ -455,3 +463,14 @@ def test_a_very_long_message_is_cut_and_says_how_much_is_missing() -> None:
 def test_a_preview_says_what_a_message_holds(message: Message, preview: str) -> None:
     """Calls, errors, attachments and nothing at all have words, too."""
     assert diff_state_of([message], []).bands[0].left[0].text == preview  # type: ignore[union-attr]
+
+
+async def test_the_summary_of_a_conversation_of_usual_length_is_never_left_out() -> None:
+    """Sixty messages are shown whole: the summary is what one looks for."""
+    history = [kb.user(f"Question {number} about museum {number}.") for number in range(60)]
+    script = kb.ScriptedExecutor(["Museum 1 is open. Museum 2 is closed."])
+    done = await kb.compress(history, kb.WholeHistory(), executor=script)
+    state = diff_state(done.ledger)
+
+    assert state.cut_at is None
+    assert any(isinstance(row, SummaryRow) for band in state.bands for row in band.right)

@@ -166,3 +166,12 @@ def test_only_a_picture_becomes_a_document():
     """A paragraph is no SVG document, and the error says so."""
     with pytest.raises(ValueError, match="svg element"):
         svg_bytes(h("p"), "light")
+
+
+def test_every_text_of_the_static_form_has_a_colour_of_its_own() -> None:
+    """A dark notebook gives table cells light letters, which this light paper would swallow."""
+    cells = h("table", h("tbody", h("tr", h("td", "peanut"), h("td", h("code", "h-31", cls="kb-code")))))
+    html = render_static(cells, "light")
+
+    assert html.count("color:#1f2328") == 2
+    assert "color:inherit" not in html

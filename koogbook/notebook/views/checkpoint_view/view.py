@@ -27,6 +27,7 @@ ROW = 32
 TREE = 56
 _FIRST_LANE, _LANE = 10, 12
 _RADIUS = 4.5
+_SHORT_ID = 10  # characters of a parent's id, which stands whole in the row above
 
 _MARKS: dict[RowWord, tuple[str, Tone]] = {
     "resumable": ("done", "ok"),
@@ -36,7 +37,9 @@ _MARKS: dict[RowWord, tuple[str, Tone]] = {
     "not checked": ("idle", "ink2"),
 }
 _TD = "padding:0 8px;white-space:nowrap;text-align:"
-_NODE_CELL = f"{_TD}left;width:100%;max-width:0;overflow:hidden;text-overflow:ellipsis"
+# A notebook lets pictures shrink with their cell, so the cell has to say how wide it is.
+_TREE_CELL = f"padding:0;vertical-align:top;width:{TREE}px;min-width:{TREE}px"
+_NODE_CELL = f"{_TD}left;width:100%;min-width:130px;max-width:0;overflow:hidden;text-overflow:ellipsis"
 
 
 def checkpoint_element(state: CheckpointState) -> Element:
@@ -72,10 +75,11 @@ def _foot(state: CheckpointState) -> str:
 
 def _table(state: CheckpointState) -> Element:
     judged = any(isinstance(row, CheckpointRow) and row.word != "not checked" for row in state.rows)
+    several = len({row.session for row in state.rows if isinstance(row, CheckpointRow)}) > 1
     heads = [
         ("", "left", ""),
         ("id", "left", ""),
-        ("session", "left", "kb-wide"),
+        *([("session", "left", "kb-wide")] if several else []),
         ("time", "left", "kb-wide"),
         ("after node", "left", ""),
         ("ver", "right", ""),
@@ -85,14 +89,14 @@ def _table(state: CheckpointState) -> Element:
         ("parent", "left", "kb-wide"),
         ("against the code now" if judged else "state", "left", ""),
     ]
-    rows = [_cells(row) for row in state.rows]
-    rows[0].insert(0, h("td", _tree(state), rowspan=len(rows), style="padding:0;vertical-align:top"))
+    rows = [_cells(row, several) for row in state.rows]
+    rows[0].insert(0, h("td", _tree(state), rowspan=len(rows), style=_TREE_CELL))
     return h(
         "table",
         h("caption", f"Checkpoints of {' '.join(state.sessions)}", cls="kb-hidden"),
         h("thead", _tr([_head(*head) for head in heads], "line")),
         h("tbody", *(_tr(cells, "line2", ROW) for cells in rows)),
-        style="border-collapse:collapse;width:100%;margin:0;border:0;font-size:12px;line-height:18px",
+        style="border-collapse:collapse;table-layout:auto;width:100%;margin:0;border:0;font-size:12px;line-height:18px",
     )
 
 
@@ -105,21 +109,23 @@ def _tr(cells: list[Element], line: str, height: int | None = None) -> Element:
 def _head(word: str, align: str, cls: str) -> Element:
     style = f"{_TD}{align};padding-top:6px;padding-bottom:6px;font-weight:400"
     if not word:
-        return h("td", style=f"width:{TREE}px;padding:0")
+        return h("td", style=_TREE_CELL)
     return h("th", word, scope="col", cls=f"kb-small kb-quiet {cls}".rstrip(), style=style)
 
 
-def _cells(row: Row) -> list[Element]:
+def _cells(row: Row, several: bool) -> list[Element]:
+    columns = 10 if several else 9
     if isinstance(row, RunRow):
-        return [_run_cell(row)]
+        return [_run_cell(row, columns)]
     if isinstance(row, CutRow):
         words = f"\u2026 {count(row.count, 'checkpoint')} left out here \u2026"
-        return [h("td", words, colspan=10, cls="kb-quiet kb-t-sunk", style=_TD + "center")]
+        return [h("td", words, colspan=columns, cls="kb-quiet kb-t-sunk", style=_TD + "center")]
     quiet = "kb-quiet" if row.word == "ended" else ""
     tone = "kb-accent" if row.lane else "kb-quiet"
+    session = h("span", cut_middle(row.session, 14), title=row.session)
     return [
         _td(_id(row.id), "left", quiet),
-        _td(h("span", cut_middle(row.session), title=row.session), "left", f"{tone} kb-wide"),
+        *([_td(session, "left", f"{tone} kb-wide")] if several else []),
         _td(row.time, "left", "kb-quiet kb-wide"),
         h("td", *_node(row), cls=quiet, style=_NODE_CELL),
         _td(thousands(row.version), "right", quiet),
@@ -135,7 +141,7 @@ def _td(content: Element | str, align: str, cls: str) -> Element:
     return h("td", content, cls=cls, style=_TD + align)
 
 
-def _run_cell(row: RunRow) -> Element:
+def _run_cell(row: RunRow, columns: int) -> Element:
     mark, tone = _MARKS[row.word]
     words = f"{count(row.count, 'checkpoint')} in a row"
     ids = h("code", f"{cut_middle(row.first, 16)} \u2026 {cut_middle(row.last, 16)}", cls="kb-code")
@@ -144,14 +150,15 @@ def _run_cell(row: RunRow) -> Element:
         "td",
         h("span", words, " \u00b7 ", ids, f" \u00b7 {size(row.bytes)} \u00b7 ", cls="kb-quiet"),
         pair(glyph(mark, tone=tone), row.word + note, tone),
-        colspan=10,
+        colspan=columns,
         cls="kb-t-sunk",
         style=_TD + "left;max-width:0;overflow:hidden;text-overflow:ellipsis",
     )
 
 
-def _id(id: str) -> Element:
-    return h("code", cut_middle(id, 16), cls="kb-code", title=id if len(id) > 16 else None)
+def _id(id: str, most: int = 16) -> Element:
+    title = id if len(id) > most else None
+    return h("code", cut_middle(id, most), cls="kb-code kb-word", title=title)
 
 
 def _node(row: CheckpointRow) -> Iterator[Element | str]:
@@ -170,8 +177,8 @@ def _parent(row: CheckpointRow) -> Element | str:
     if row.parent is None:
         return "none"
     if row.parent_missing:
-        return h("span", _id(row.parent), " (not here)")
-    return _id(row.parent)
+        return h("span", _id(row.parent, _SHORT_ID), " (not here)")
+    return _id(row.parent, _SHORT_ID)
 
 
 def _verdict(row: CheckpointRow) -> Element:

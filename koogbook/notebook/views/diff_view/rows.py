@@ -31,8 +31,10 @@ from koogbook.notebook.views.message_preview import preview, role_mark
 ALL_OPEN = 8
 #: Over so many messages, runs of any one fate are folded, not only unchanged ones.
 FOLD_ALL_FATES = 60
-#: At most so many rows on the longer side; the middle of a longer diff is left out.
-MOST_ROWS = 48
+#: At most so many rows on the longer side; the middle of a longer diff is left out. Of a diff in which runs of all
+#: fates are folded fewer are shown, since what is left are many small changes.
+MOST_ROWS = 72
+MOST_FOLDED_ROWS = 48
 _TALLEST_PIECE = 20
 _SHORTEST_FOLD = 3
 _OPEN_AT_THE_END = 2
@@ -60,10 +62,12 @@ def diff_rows(ledger: Ledger, selected: Selection = None) -> Rows:
     """Lay out a ledger in rows."""
     bands = [piece for band in _Builder(ledger, selected).bands() for piece in _pieces(band)]
     heights = [max(len(band.left), sum(row_lines(row) for row in band.right)) for band in bands]
-    if sum(heights) <= MOST_ROWS:
+    long = max(len(ledger.before), len(ledger.after)) > FOLD_ALL_FATES
+    most = MOST_FOLDED_ROWS if long else MOST_ROWS
+    if sum(heights) <= most:
         return Rows(tuple(bands), None, 0)
-    head = _fitting(heights, MOST_ROWS // 2)
-    tail = _fitting(heights[:head:-1], MOST_ROWS // 2)
+    head = _fitting(heights, most // 2)
+    tail = _fitting(heights[:head:-1], most // 2)
     kept = bands[:head] + bands[len(bands) - tail :]
     cut = sum(_messages(band) for band in bands[head : len(bands) - tail])
     return Rows(tuple(kept), head, cut)

@@ -151,10 +151,14 @@ class _Static:
         style = self._declarations(element)
         if style.get("display") == "none":
             return
-        colour = style.get("color", colour)
+        if style.get("color", "inherit") != "inherit":
+            colour = style["color"]
         if element.tag == "svg":
             self._write_image(element, style, colour)
             return
+        if any(isinstance(child, str) for child in element.children):
+            # A notebook gives table cells, code and more a colour of its theme, which may be that of this paper.
+            style["color"] = colour
         out = self._out
         out.append(f"<{element.tag}")
         css = ";".join(f"{name}:{value}" for name, value in style.items())
