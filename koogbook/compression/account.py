@@ -24,16 +24,25 @@ def account_for(
 ) -> Ledger:
     """Say of each original message what became of it, and of each new one where it comes from.
 
-    A summary of a strategy that names no sources counts as made from all messages that are gone.
+    A summary is new whatever it says: one that repeats an earlier summary was still made from its own sources. A
+    summary of a strategy that names no sources counts as made from all messages that are gone.
     """
     # Here, since most runs compress nothing and the patterns for words take a while to be compiled.
     from koogbook.messages.history_diff import diff_messages
     from koogbook.messages.word_diff import provenance
 
-    diff = diff_messages(before, after)
     position_of = {message.id: at for at, message in enumerate(before)}
-    gone = [fate.position for fate in diff.fates if fate.new_position is None]
     named = {summary.message.id: summary.sources for summary in summaries}
+    diff = diff_messages(
+        before,
+        after,
+        new_ids={
+            message.id
+            for message in after
+            if message.id not in position_of and (message.is_summary or message.id in named)
+        },
+    )
+    gone = [fate.position for fate in diff.fates if fate.new_position is None]
     new: list[NewMessage] = []
     went_into: dict[int, list[int]] = {}
     for at in diff.new_positions:

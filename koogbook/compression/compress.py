@@ -77,7 +77,7 @@ async def compress_session(
         log.emit_quietly(CompressionFailed, strategy=name, error=f"{type(problem).__name__}: {problem}")
         raise
     longer_is_fine = context.compat == "koog" if allow_longer is None else allow_longer
-    ledger = ledger if longer_is_fine else _refuse_longer(ledger)
+    ledger = ledger if longer_is_fine else _refuse_longer(ledger, summaries)
     session._prompt, session._tools, session._model = before, tools, model
     if ledger.status == "applied":
         session._prompt = Prompt(after, id=before.id, params=before.params, allow_duplicate=True)
@@ -186,10 +186,17 @@ def _open_calls(messages: Sequence[Message], pairing: Pairing) -> tuple[str, int
     return messages[pairing.tail].id, sum(pair.call_message == pairing.tail for pair in pairing.pairs)
 
 
-def _refuse_longer(ledger: Ledger) -> Ledger:
-    new = sum(entry.tokens for entry in ledger.new_messages)
+def _refuse_longer(ledger: Ledger, summaries: Sequence[Summary]) -> Ledger:
+    """Summaries against what they replace; a note that a strategy adds is no summary and counts for nothing."""
+    named = {summary.message.id for summary in summaries}
+    made = [
+        entry.tokens
+        for entry in ledger.new_messages
+        if ledger.after[entry.position].is_summary or ledger.after[entry.position].id in named
+    ]
+    new = sum(made)
     replaced = sum(entry.tokens for entry in ledger.fates if entry.new_position is None)
-    if not ledger.new_messages or new < replaced:
+    if not made or new < replaced:
         return ledger
     return replace(
         ledger,

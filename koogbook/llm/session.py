@@ -1,5 +1,7 @@
 """Sessions: short scopes in which the prompt, tools and model of a running agent are read or changed.
 
+They are Koog's ``AIAgentLLMReadSession`` and ``AIAgentLLMWriteSession``.
+
 A session has nothing to do with the *session id*, which names a conversation in a store.
 
 What a commit covers: prompt, tools and model of the context. Money spent on requests and the effects of tools that
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 class LLMReadSession:
     """Sees prompt, tools and model as they were when it began; nothing done in it reaches the context.
 
-    Get one from ``async with ctx.llm.read_session() as session``.
+    Koog's ``AIAgentLLMReadSession``. Get one from ``async with ctx.llm.read_session() as session`` (Koog's
+    ``readSession``).
 
     Raises:
         SessionClosedError: On every use after the block (from any method or property).
@@ -79,19 +82,20 @@ class LLMReadSession:
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        return await self._ask(self._history("request()", open_tail=False), self._tools)
+        messages = self._history("request()", open_tail=False)
+        return await self._ask(messages, self._tools, self._prompt.params)
 
     async def request_without_tools(self) -> Message:
         """Ask the model now, offering no tools (Koog's ``requestLLMWithoutTools``).
 
-        Calls and results of the history are sent as text, for this request only; otherwise as :meth:`request`.
+        Calls and results of the history are sent as text and a forced tool choice is left out, for this request
+        only; otherwise as :meth:`request`.
 
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        return await self._ask(
-            without_tool_parts(self._history("request_without_tools()", open_tail=True)), None
-        )
+        messages = without_tool_parts(self._history("request_without_tools()", open_tail=True))
+        return await self._ask(messages, None, self._prompt.params.with_changes(tool_choice=None))
 
     async def send(
         self,
@@ -104,9 +108,21 @@ class LLMReadSession:
 
         Summaries, extractions and the like are asked for with this, so that their instruction and answer stay out of
         the conversation.
+
+        Args:
+            messages: What is sent.
+            purpose: What for; usage is reported by it.
+            params: Those of the session when left out, without its stop texts, which are about the conversation. A
+                tool choice and a number of choices are never sent: there is no tool to choose, and one reply.
+
+        Raises:
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
         self._require_open()
-        return await self._send(tuple(messages), None, purpose, params)
+        sent = tuple(messages)
+        require_pairs(sent, "send()", open_tail=False)
+        chosen = self._prompt.params.with_changes(stop=()) if params is None else params
+        return await self._send(sent, None, purpose, chosen.with_changes(tool_choice=None, choices=None))
 
     def _history(self, what: str, *, open_tail: bool) -> tuple[Message, ...]:
         self._require_open()
@@ -114,8 +130,10 @@ class LLMReadSession:
         require_pairs(messages, what, open_tail=open_tail)
         return messages
 
-    async def _ask(self, messages: tuple[Message, ...], tools: ToolRegistry | None) -> Message:
-        reply = await self._send(messages, tools, "conversation", None)
+    async def _ask(
+        self, messages: tuple[Message, ...], tools: ToolRegistry | None, params: LLMParams
+    ) -> Message:
+        reply = await self._send(messages, tools, "conversation", params)
         self._require_open()
         self._take(reply)
         return reply
@@ -125,14 +143,14 @@ class LLMReadSession:
         messages: tuple[Message, ...],
         tools: ToolRegistry | None,
         purpose: Purpose,
-        params: LLMParams | None,
+        params: LLMParams,
     ) -> Message:
         request = Request(
             messages=messages,
             model=self._model,
             purpose=purpose,
             tools=tools.specs if tools is not None else (),
-            params=self._prompt.params if params is None else params,
+            params=params,
         )
         return await self._context.calls.execute(request)
 
@@ -154,7 +172,8 @@ class LLMReadSession:
 class LLMWriteSession(LLMReadSession):
     """May change prompt, tools and model; on a normal end of the block all three are written back together.
 
-    Get one from ``async with ctx.llm.write_session() as session``. An exception or cancellation that leaves the block
+    Koog's ``AIAgentLLMWriteSession``. Get one from ``async with ctx.llm.write_session() as session`` (Koog's
+    ``writeSession``). An exception or cancellation that leaves the block
     commits nothing. Appending never asks the model; only a request does, at that moment.
     """
 
@@ -212,7 +231,7 @@ class LLMWriteSession(LLMReadSession):
         )
 
     def append(self, *messages: Message, allow_duplicate: bool = False) -> None:
-        """Put messages at the end of the history; the model is not asked.
+        """Put messages at the end of the history (Koog's ``appendPrompt``); the model is not asked.
 
         Raises:
             DuplicateMessageError: The prompt holds a message with that id, such as a reply that a request has

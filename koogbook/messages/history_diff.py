@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import repeat
 
 from msgspec import Struct
@@ -37,15 +37,22 @@ class HistoryDiff(Struct, frozen=True):
     new_positions: tuple[int, ...]
 
 
-def diff_messages(before: Sequence[Message], after: Sequence[Message]) -> HistoryDiff:
+def diff_messages(
+    before: Sequence[Message], after: Sequence[Message], *, new_ids: Collection[str] = ()
+) -> HistoryDiff:
     """Find each message of one history in another one.
 
     Same id: kept, or edited where role, name or parts differ. No shared id: kept where role, name and parts
     are the same; edited where it stands between the same neighbours, with the same role and at least 60 % of
     its words. Metadata, time and usage, which no model sees, do not count. A kept message may stand elsewhere
     than before.
+
+    Args:
+        before: The first history.
+        after: The second one.
+        new_ids: Messages of ``after`` that are known to be new, whatever they say: only a shared id finds them.
     """
-    matches = _Matches(before, after)
+    matches = _Matches(before, after, new_ids)
     matches.match_ids()
     if matches.may_find_more():
         matches.match_contents()
@@ -61,9 +68,12 @@ def same_content(one: Message, other: Message) -> bool:
 class _Matches:
     """Where each original that was found stands now, while the rules are tried one after the other."""
 
-    def __init__(self, before: Sequence[Message], after: Sequence[Message]) -> None:
+    def __init__(
+        self, before: Sequence[Message], after: Sequence[Message], new_ids: Collection[str] = ()
+    ) -> None:
         self.before = before
         self.after = after
+        self.new_ids = new_ids
         self.places: dict[int, int] = {}
         self.taken: set[int] = set()
         self.edits: dict[int, str] = {}
@@ -81,6 +91,10 @@ class _Matches:
             return ()
         return tuple(place for place in range(len(self.after)) if place not in taken)
 
+    def open_positions(self) -> list[int]:
+        """Where a message stands that was not found yet and may still be."""
+        return [place for place in self.new_positions() if self.after[place].id not in self.new_ids]
+
     def match_ids(self) -> None:
         before, after = self.before, self.after
         by_id = {message.id: place for place, message in enumerate(after)}
@@ -97,7 +111,7 @@ class _Matches:
 
     def may_find_more(self) -> bool:
         """Whether a new message could be one of the originals: not so for a first summary, the usual case."""
-        names = {_reserved(self.after[place].name) for place in self.new_positions()}
+        names = {_reserved(self.after[place].name) for place in self.open_positions()}
         if not names or len(self.places) == len(self.before):
             return False
         return None in names or not names.isdisjoint({message.name for message in self.before})
@@ -121,18 +135,18 @@ class _Matches:
 
     def match_contents(self) -> None:
         # Equal contents have equal token counts, and those are known: few messages need a look at their text.
-        new = [self.after[place] for place in self.new_positions()]
-        tokens = {message.tokens for message in new}
+        places = self.open_positions()
+        tokens = {self.after[place].tokens for place in places}
         free: defaultdict[object, deque[int]] = defaultdict(deque)
-        for place, message in zip(self.new_positions(), new, strict=True):
-            free[_content_key(message)].append(place)
+        for place in places:
+            free[_content_key(self.after[place])].append(place)
         alike = [position for position, message in enumerate(self.before) if message.tokens in tokens]
         for position in alike:
             if position not in self.places and (equal := free.get(_content_key(self.before[position]))):
                 self.put(position, equal.popleft())
 
     def match_words(self) -> None:
-        new = self.new_positions()
+        new = self.open_positions()
         lost = [position for position in range(len(self.before)) if position not in self.places]
         anchors = longest_increasing(sorted(self.places.items()))
         gaps_before = _gaps(self.before, lost, [position for position, _ in anchors])

@@ -14,7 +14,16 @@ from msgspec.structs import force_setattr, replace
 
 from koogbook import clock
 from koogbook.errors import MessageError
-from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.messages.parts import (
+    Attachment,
+    Foreign,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    require_types,
+)
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
@@ -31,15 +40,7 @@ MEMORY_MARKERS = (MEMORY_FACTS_MARKER, MEMORY_OFF_MARKER)
 
 _NO_METADATA = "{}"
 
-#: Every kind of part, with its field that has to be text; msgspec looks at types only when it decodes.
-_TEXT_FIELDS: dict[type, str] = {
-    Text: "text",
-    Reasoning: "text",
-    ToolCall: "args",
-    ToolResult: "output",
-    Foreign: "raw",
-    Attachment: "",
-}
+_PART_KINDS = frozenset({Text, Reasoning, ToolCall, ToolResult, Foreign, Attachment})
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -47,6 +48,9 @@ class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        require_types(self, int, "input_tokens", "output_tokens", optional=True)
 
     @property
     def total(self) -> int:
@@ -65,7 +69,8 @@ class Message(
     ``metadata_json`` is JSON text, so that a message is immutable to the bottom; :attr:`metadata` reads it.
 
     Raises:
-        MessageError: ``time`` has no zone, the role is unknown, a part stands where its role has none, or is no part.
+        MessageError: ``time`` has no zone, the role is unknown, a part stands where its role has none or is no part,
+            or a field is of another type.
     """
 
     role: Role
@@ -101,17 +106,16 @@ class Message(
                     f"A {role} message cannot hold a {kind.__name__}: calls belong to assistant messages, "
                     "results to tool messages."
                 )
-            field = _TEXT_FIELDS.get(kind)
-            if field is None:
+            if kind not in _PART_KINDS:
                 raise MessageError(
                     f"A {role} message cannot hold {part!r:.80}: its parts are text or one of "
-                    f"{', '.join(one.__name__ for one in _TEXT_FIELDS)}."
+                    f"{', '.join(sorted(one.__name__ for one in _PART_KINDS))}."
                 )
-            if field and type(getattr(part, field)) is not str:
-                raise MessageError(
-                    f"The {field} of a {kind.__name__} in a {role} message is "
-                    f"{type(getattr(part, field)).__name__}, not str. Convert it first."
-                )
+        if self.name is not None or self.usage is not None or self.finish_reason is not None:
+            require_types(self, str, "name", "finish_reason", optional=True)
+            require_types(self, Usage, "usage", optional=True)
+        if self.metadata_json is not _NO_METADATA:
+            require_types(self, str, "metadata_json")
 
     @cached_property
     def text(self) -> str:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
+
+from koogbook.errors import MessageError
+from koogbook.messages.parts import require_types
 
 
 class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A model by name, with what is known of it (Koog's ``LLModel``).
 
     ``context_tokens`` and ``max_output_tokens`` are None where they are unknown.
+
+    Raises:
+        MessageError: A field is of another type.
     """
 
     id: str
     provider: str = ""
     context_tokens: int | None = None
     max_output_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        require_types(self, str, "id", "provider")
+        require_types(self, int, "context_tokens", "max_output_tokens", optional=True)
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.id}" if self.provider else self.id
@@ -37,9 +48,22 @@ class ToolChoice(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     mode: Literal["auto", "none", "required", "named"] = "auto"
     tool: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.mode not in ("auto", "none", "required", "named"):
+            raise MessageError(f"A tool choice is 'auto', 'none', 'required' or 'named', not {self.mode!r}.")
+        require_types(self, str, "tool", optional=True)
+        if (self.mode == "named") != (self.tool is not None):
+            raise MessageError(
+                "A tool is named with mode 'named', and only there: ToolChoice('named', 'search')."
+            )
+
 
 class LLMParams(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """Parameters of a request (Koog's ``LLMParams``); None leaves it to the provider."""
+    """Parameters of a request (Koog's ``LLMParams``); None leaves it to the provider.
+
+    Raises:
+        MessageError: A value of another type, or a temperature that is no finite number.
+    """
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -48,6 +72,23 @@ class LLMParams(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     stop: tuple[str, ...] = ()
     tool_choice: ToolChoice | None = None
     user: str | None = None
+
+    def __post_init__(self) -> None:
+        stop: object = self.stop
+        if isinstance(stop, list):
+            force_setattr(self, "stop", tuple(stop))
+        temperature: object = self.temperature
+        if type(temperature) is int:
+            force_setattr(self, "temperature", float(temperature))
+        require_types(self, float, "temperature", optional=True)
+        if self.temperature is not None and not isfinite(self.temperature):
+            raise MessageError(f"A temperature is a finite number, not {self.temperature}.")
+        require_types(self, int, "max_tokens", "choices", "seed", optional=True)
+        require_types(self, tuple, "stop")
+        require_types(self, ToolChoice, "tool_choice", optional=True)
+        require_types(self, str, "user", optional=True)
+        if not all(type(text) is str for text in self.stop):
+            raise MessageError(f"The stop texts are a tuple of texts, not {self.stop!r}.")
 
     def with_changes(self, **changes: Any) -> LLMParams:
         """A copy in which only these fields differ."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import koogbook as kb
-from koogbook.errors import UndecodableValueError
+from koogbook.errors import MessageError, UndecodableValueError
 from koogbook.messages.codec import decode_message, decode_messages, encode_message, encode_with_digest
 from koogbook.messages.message import ROLES, Message, Usage, metadata_text
 from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, ToolCall, ToolResult
@@ -161,3 +161,31 @@ def test_random_bytes_are_refused(body: bytes) -> None:
     """A damaged store gives one kind of error and no other [EXE-01]."""
     with pytest.raises(UndecodableValueError):
         decode_message(body)
+
+
+ANYTHING = (
+    TEXTS | st.none() | st.booleans() | st.integers(-3, 2**40) | st.binary(max_size=3) | st.floats(0, 1)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([Text, Reasoning, ToolCall, ToolResult, Foreign, Attachment, Usage]),
+    st.lists(ANYTHING, min_size=1, max_size=4),
+    ANYTHING,
+)
+def test_a_message_of_any_fields_is_refused_or_comes_back_as_it_was(
+    kind: Any, fields: list[Any], name: Any
+) -> None:
+    """No mistake in a field is found only when the file is read again [EXE-01]."""
+    try:
+        made = kind(*fields)
+        role = {"ToolCall": "assistant", "ToolResult": "tool"}.get(kind.__name__, "user")
+        parts, usage = ((), made) if kind is Usage else ((made,), None)
+        message = Message(
+            role=role, parts=parts, id="1", time=datetime(2026, 1, 1, tzinfo=UTC), name=name, usage=usage
+        )
+    except (MessageError, TypeError):
+        return
+
+    assert repr(decode_message(encode_message(message))) == repr(message)

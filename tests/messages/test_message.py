@@ -104,18 +104,56 @@ def test_content_that_is_neither_text_nor_parts_is_refused(content: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "part",
+    "make",
     [
-        kb.Text(5),  # type: ignore[arg-type]
-        kb.Reasoning(None),  # type: ignore[arg-type]
-        kb.ToolCall("f", {"city": "Bonn"}),  # type: ignore[arg-type]
+        lambda wrong: kb.Text(wrong),
+        lambda wrong: kb.Reasoning(wrong),
+        lambda wrong: kb.Reasoning("why", signature=wrong),
+        lambda wrong: kb.ToolCall(wrong),
+        lambda wrong: kb.ToolCall("f", wrong),
+        lambda wrong: kb.ToolCall("f", "{}", wrong),
+        lambda wrong: kb.ToolResult(wrong),
+        lambda wrong: kb.ToolResult("ok", is_error=wrong),
+        lambda wrong: kb.Attachment(wrong, url="x"),
+        lambda wrong: kb.Attachment("image", mime=wrong, url="x"),
+        lambda wrong: kb.Attachment("image", url=wrong),
+        lambda wrong: kb.Usage(wrong),
+        lambda wrong: kb.user("hi", name=wrong),
+        lambda wrong: kb.user("hi", finish_reason=wrong),
+        lambda wrong: kb.user("hi", usage=wrong),
+        lambda wrong: kb.LLModel(wrong),
+        lambda wrong: kb.LLMParams(temperature=wrong),
+        lambda wrong: kb.LLMParams(max_tokens=wrong),
+        lambda wrong: kb.LLMParams(stop=wrong),
+        lambda wrong: kb.LLMParams(stop=(wrong,)),
+        lambda wrong: kb.LLMParams(tool_choice=wrong),
+        lambda wrong: kb.ToolChoice(wrong),
     ],
-    ids=lambda part: type(part).__name__,
 )
-def test_a_part_whose_text_is_no_text_is_refused(part: Any) -> None:
-    """Such a message could be stored and never be read again [EXE-01]."""
-    with pytest.raises(MessageError, match="not str"):
-        kb.assistant([part])
+@pytest.mark.parametrize("wrong", [{"city": "Bonn"}, b"bytes", 1.5 + 0j], ids=repr)
+def test_a_field_of_another_type_is_refused(make: Any, wrong: Any) -> None:
+    """Such a value could be stored and never be read again [EXE-01]."""
+    with pytest.raises(MessageError):
+        make(wrong)
+
+
+@pytest.mark.parametrize("temperature", [float("nan"), float("inf")])
+def test_a_temperature_is_a_finite_number(temperature: float) -> None:
+    """JSON would make null of it, and the next run would be another one [EXE-01]."""
+    with pytest.raises(MessageError, match="finite"):
+        kb.LLMParams(temperature=temperature)
+
+
+def test_stop_texts_may_be_a_list() -> None:
+    """A list is what one writes; a tuple is what is kept."""
+    assert kb.LLMParams(stop=["END"]).stop == ("END",)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("choice", [("named", None), ("auto", "search")])
+def test_a_tool_choice_names_a_tool_exactly_when_it_is_named(choice: Any) -> None:
+    """Half of a choice would be sent as another one."""
+    with pytest.raises(MessageError, match="named"):
+        kb.ToolChoice(*choice)
 
 
 def test_a_tool_result_without_an_output_is_refused() -> None:
