@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,16 +21,13 @@ from koogbook import clock
 from koogbook.agents.agent import Agent
 from koogbook.agents.run import Run
 from koogbook.compression.strategies import HistoryCompressionStrategy, WholeHistory
+from koogbook.demo_page import demo_page, fresh_folder
 from koogbook.errors import TranscriptError
+from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.features.persistence.feature import Persistence
 from koogbook.llm.extractive import ExtractiveExecutor
 from koogbook.messages.message import Message, user
 from koogbook.messages.pairing import groups
-from koogbook.notebook.views.look.markup import Element, h
-from koogbook.notebook.views.look.pieces import frame
-from koogbook.notebook.views.page import Section, page
-from koogbook.notebook.views.report_view import report_element
-from koogbook.notebook.views.view import checkpoints, diff, graph, locks
 from koogbook.runtime.builder import Strategy, strategy
 from koogbook.runtime.context import Context
 from koogbook.runtime.ready import history_over
@@ -38,14 +35,11 @@ from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints
 from koogbook.transcripts.load import load_transcript, sample_transcript
 from koogbook.transcripts.transcript import Transcript
 
-if TYPE_CHECKING:
-    from koogbook.features.persistence.checkpoint import CheckpointInfo
-
 QUESTION = "Before we go on: what has been decided, with figures, and what is still open?"
+MOST_MESSAGES = 2_000  # some ten seconds
 SAMPLE_FACTS = ("peanut", "500 yuan", "21:40", "Terminal 3", "花生")
 _SECONDS_PER_MESSAGE = 0.002  # so that sessions have a length that can be seen
 _SMALLEST_ROOM = 300  # tokens
-_MOST_DIFFS = 4  # drawn on the page; all compressions stand in the report
 _MOST_FACTS = 6
 _FIGURE = re.compile(
     r"[$€£¥]\s?\d[\d,.]*\d|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,8}\b|\b\d{1,2}:\d{2}\b"
@@ -58,7 +52,7 @@ class Demo(Struct, frozen=True):
     transcript: Transcript
     run: Run
     fork: Run
-    forked_from: CheckpointInfo | None
+    forked_from: CheckpointInfo
     page: Path
     database: Path
 
@@ -153,8 +147,11 @@ async def run_demo(
     folder: str | Path = ".koogbook/demo",
     budget: int | None = None,
     must_keep: Sequence[str] = (),
+    most: int = MOST_MESSAGES,
 ) -> Demo:
     """Run the demo on the sample conversation or on a file, and write the page into a fresh folder.
+
+    Where anything fails, the fresh folder is removed again.
 
     Args:
         file: An OpenAI chat as JSON or JSONL; None is the sample that comes with koogbook.
@@ -162,22 +159,24 @@ async def run_demo(
         folder: Where the fresh folder is made.
         budget: Tokens over which the history is compressed; by default so that it happens at least once.
         must_keep: Facts to look for after each compression.
+        most: The longest conversation that is replayed, in messages.
 
     Raises:
-        TranscriptError: The file holds no conversation that can be replayed.
+        TranscriptError: The file holds no conversation that can be replayed, or a longer one.
+        ValueError: A number is below 1, or a fact is an empty text.
     """
-    loaded = sample_transcript() if file is None else load_transcript(file, index=index)
-    transcript = loaded.repaired()
+    if most < 1 or (budget is not None and budget < 1) or not all(must_keep):
+        raise ValueError(
+            f"budget and most are at least 1 and a fact has some text; got budget={budget}, most={most}, "
+            f"must_keep={must_keep!r}. Nothing was made."
+        )
+    transcript = _replayable(file, index, most)
     system = [message.text for message in transcript.messages if message.role == "system"]
     spoken = [message for message in transcript.messages if message.role != "system"]
-    if not spoken:
-        raise TranscriptError(f"{transcript.source} has system messages only: there is no turn to replay.")
     limit = budget or _budget(transcript)
     facts = tuple(must_keep) or (SAMPLE_FACTS if file is None else facts_in(spoken))
-    target = _fresh_folder(Path(folder), Path(transcript.source or "sample").stem)
-    store = SqliteCheckpoints(target / "checkpoints.db")
 
-    def agent(compression: HistoryCompressionStrategy) -> Agent:
+    def agent(compression: HistoryCompressionStrategy, store: SqliteCheckpoints) -> Agent:
         made = Agent(
             ExtractiveExecutor(),
             model="offline",
@@ -188,34 +187,59 @@ async def run_demo(
         )
         return made.install(Persistence(storage=store))
 
-    first = agent(WholeHistory())
-    run = await first.run(transcript.source or "sample", session_id="demo")
-    forked_from = _place_to_fork(store.list_infos("demo"))
-    other = agent(WholeHistory(keep_last=6))
-    await other.fork("demo", forked_from.id, to="demo-fork")
-    fork = await other.run(None, session_id="demo-fork")
-    path = target / "page.html"
-    path.write_text(_page(transcript, first, run, fork, forked_from, facts), encoding="utf-8")
-    store.close()
+    with (
+        fresh_folder(Path(folder), Path(transcript.source or "sample").stem) as target,
+        closing(SqliteCheckpoints(target / "checkpoints.db")) as store,
+    ):
+        first = agent(WholeHistory(), store)
+        run = await first.run(transcript.source or "sample", session_id="demo")
+        forked_from = _place_to_fork(store.list_infos("demo"))
+        other = agent(WholeHistory(keep_last=6), store)
+        await other.fork("demo", forked_from.id, to="demo-fork")
+        fork = await other.run(None, session_id="demo-fork")
+        html = demo_page(
+            transcript,
+            first,
+            run,
+            fork,
+            forked_from,
+            facts=facts,
+            question=QUESTION,
+            seconds_per_message=_SECONDS_PER_MESSAGE,
+        )
+        path = target / "page.html"
+        path.write_text(html, encoding="utf-8")
     return Demo(transcript, run, fork, forked_from, path, store.path)
+
+
+def _replayable(file: str | Path | None, index: int, most: int) -> Transcript:
+    """The conversation, mended, with something to replay and not too much of it."""
+    if file is None and index != 0:
+        raise TranscriptError(f"The sample is one conversation, index={index} is not in it. Name a file.")
+    loaded = sample_transcript() if file is None else load_transcript(file, index=index)
+    if len(loaded) > most:
+        raise TranscriptError(
+            f"Conversation {index} of {loaded.source} has {len(loaded):,} messages, and the demo replays at most "
+            f"{most:,}. Nothing was made. Choose a shorter one (--index N, or another file), or allow it: "
+            f"--most {len(loaded)}."
+        )
+    mended = loaded.repaired(open_tail=False)
+    if all(message.role == "system" for message in mended.messages):
+        taken = [str(defect) for defect in mended.defects if defect.kind == "repaired"]
+        if taken:
+            more = f"; and {len(taken) - 3} more" if len(taken) > 3 else ""
+            raise TranscriptError(
+                f"{loaded.source} has nothing to replay besides system messages, after repairs: "
+                f"{'; '.join(taken[:3])}{more}. Add what belongs to them, or choose another conversation."
+            )
+        raise TranscriptError(f"{loaded.source} has system messages only: there is no turn to replay.")
+    return mended
 
 
 def _budget(transcript: Transcript) -> int:
     """Tokens that the history is over at least once: the system messages, which always stay, and half of the rest."""
     fixed = sum(message.tokens for message in transcript.messages if message.role == "system")
     return fixed + max(_SMALLEST_ROOM, int((transcript.tokens - fixed) * 0.45))
-
-
-def _fresh_folder(parent: Path, name: str) -> Path:
-    stem = f"{clock.now():%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9_-]+', '-', name)[:40]}"
-    for count in range(1, 1000):
-        target = parent / (stem if count == 1 else f"{stem}-{count}")
-        try:
-            target.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return target
-    raise TranscriptError(f"No fresh folder can be made in {parent}: it holds a thousand of {stem}.")
 
 
 def _place_to_fork(infos: Sequence[CheckpointInfo]) -> CheckpointInfo:
@@ -226,109 +250,3 @@ def _place_to_fork(infos: Sequence[CheckpointInfo]) -> CheckpointInfo:
         if later.path == "replay/compress" and not earlier.is_tombstone
     ]
     return before[-1] if before else infos[0]
-
-
-def _page(
-    transcript: Transcript,
-    agent: Agent,
-    run: Run,
-    fork: Run,
-    forked_from: CheckpointInfo,
-    facts: Sequence[str],
-) -> str:
-    sections = [
-        Section("report", "What happened", "The report of the run, then of its fork.", _reports(run, fork)),
-        Section(
-            "graph",
-            "The strategy",
-            "What was visited, how often, and by which edges.",
-            graph(run, selected="compress" if run.compressions else "append_turn").element,
-        ),
-        Section(
-            "locks",
-            "Sessions and the lock",
-            "Each bar is a session on the prompt. At the end two readers share the lock and a writer waits for both.",
-            locks(run).element,
-        ),
-    ]
-    for number, ledger in enumerate(run.compressions[:_MOST_DIFFS], start=1):
-        name = f"compression {number} of {len(run.compressions)}"
-        sections.append(
-            Section(
-                f"compression-{number}",
-                f"Compression {number}",
-                "What became of each message, and what the summary rests on.",
-                diff(ledger, must_keep=facts, name=name).element,
-            )
-        )
-    sections.append(
-        Section(
-            "checkpoints",
-            "Checkpoints",
-            f"One after each node. The fork went on from version {forked_from.version} with another compression.",
-            checkpoints(agent, "demo").element,
-        )
-    )
-    sections.append(
-        Section("answers", "Two answers", "The run and its fork, asked the same.", _answers(run, fork))
-    )
-    return page(f"koogbook: {transcript.source or 'sample'}", _intro(transcript), sections)
-
-
-def _intro(transcript: Transcript) -> Element:
-    defects = [h("li", str(defect)) for defect in transcript.defects[:20]]
-    more = len(transcript.defects) - len(defects)
-    noted = (
-        h(
-            "details",
-            h("summary", f"{len(transcript.defects)} defects in the file"),
-            h("ul", *defects),
-            h("p", f"and {more} more") if more > 0 else None,
-        )
-        if defects
-        else h("p", "The file has no defects.")
-    )
-    return h(
-        "div",
-        h(
-            "p",
-            f"{len(transcript)} messages, about {transcript.tokens:,} tokens, replayed turn by turn through a strategy "
-            f"that compresses its history. Replayed at {_SECONDS_PER_MESSAGE * 1000:g} ms a message, so that sessions "
-            "have a length that can be seen. No model answered: summaries and answers are sentences of the "
-            "conversation, picked by a fixed rule.",
-        ),
-        noted,
-    )
-
-
-def _reports(run: Run, fork: Run) -> Element:
-    return h(
-        "div",
-        *(h("div", report_element(one.report(), one.session_id), cls="kb-block") for one in (run, fork)),
-    )
-
-
-def _answers(run: Run, fork: Run) -> Element:
-    return h("div", h("p", f"Asked: {QUESTION}", cls="kb-text"), *(_answer(one) for one in (run, fork)))
-
-
-def _answer(run: Run) -> Element:
-    lines = [line for line in run.output.split("\n") if line.strip()]
-    return h(
-        "div",
-        frame(
-            icon="assistant",
-            title="Answer",
-            name=run.session_id,
-            status=f"from {len(run.prompt)} messages, about {run.prompt.tokens:,} tokens",
-            body=[
-                h(
-                    "div",
-                    h("blockquote", *(h("p", line, cls="kb-text") for line in lines), cls="kb-quote"),
-                    cls="kb-panel",
-                )
-            ],
-            foot="sentences of the conversation, picked by a fixed rule",
-        ),
-        cls="kb-block",
-    )

@@ -35,6 +35,11 @@ class Event(Struct, frozen=True, kw_only=True):
         return type(self).__name__
 
     @property
+    def parent(self) -> str:
+        """The path of what ``path`` stands in: ``strategy/sub`` for ``strategy/sub/node``, empty for a strategy."""
+        return self.path.rpartition("/")[0]
+
+    @property
     def when(self) -> datetime:
         """Wall time, aware, UTC."""
         return datetime.fromtimestamp(self.time, UTC)
@@ -65,40 +70,40 @@ class RunFailed(Event, frozen=True, kw_only=True):
 
 
 class AgentClosing(Event, frozen=True, kw_only=True):
-    """``agent.close()`` was called."""
+    """``agent.close()`` was called (Koog's AgentClosing)."""
 
     agent_id: str
 
 
 class StrategyStarting(Event, frozen=True, kw_only=True):
-    """The graph starts, at the start node or, in a resumed run, after ``resumed_after``."""
+    """The graph starts (Koog's StrategyStarting), at its start node or, resumed, after the node ``resumed_after``."""
 
     strategy: str
     resumed_after: str = ""
 
 
 class StrategyCompleted(Event, frozen=True, kw_only=True):
-    """The graph reached its finish node."""
+    """The graph reached its finish node (Koog's StrategyCompleted)."""
 
     strategy: str
 
 
 class SubgraphStarting(Event, frozen=True, kw_only=True):
-    """A subgraph starts."""
+    """A subgraph starts (Koog's SubgraphExecutionStarting)."""
 
 
 class SubgraphCompleted(Event, frozen=True, kw_only=True):
-    """A subgraph reached its finish node."""
+    """A subgraph reached its finish node (Koog's SubgraphExecutionCompleted)."""
 
 
 class SubgraphFailed(Event, frozen=True, kw_only=True):
-    """A subgraph ended with an exception."""
+    """A subgraph ended with an exception (Koog's SubgraphExecutionFailed)."""
 
     error: str
 
 
 class NodeStarting(Event, frozen=True, kw_only=True):
-    """A node starts; start and finish nodes included. ``visit`` counts from 1 within the run."""
+    """A node starts, start and finish included (Koog's NodeExecutionStarting); ``visit`` counts from 1 in the run."""
 
     visit: int
     iteration: int
@@ -106,7 +111,7 @@ class NodeStarting(Event, frozen=True, kw_only=True):
 
 
 class NodeCompleted(Event, frozen=True, kw_only=True):
-    """A node returned."""
+    """A node returned (Koog's NodeExecutionCompleted)."""
 
     visit: int
     seconds: float
@@ -114,7 +119,7 @@ class NodeCompleted(Event, frozen=True, kw_only=True):
 
 
 class NodeFailed(Event, frozen=True, kw_only=True):
-    """A node raised or was cancelled."""
+    """A node raised or was cancelled (Koog's NodeExecutionFailed)."""
 
     visit: int
     seconds: float
@@ -217,7 +222,7 @@ class PromptChanged(Event, frozen=True, kw_only=True):
 
 
 class LLMCallStarting(Event, frozen=True, kw_only=True):
-    """A request goes to the executor."""
+    """A request goes to the executor (Koog's LLMCallStarting)."""
 
     call: int
     purpose: str
@@ -228,7 +233,7 @@ class LLMCallStarting(Event, frozen=True, kw_only=True):
 
 
 class LLMCallCompleted(Event, frozen=True, kw_only=True):
-    """The executor answered."""
+    """The executor answered (Koog's LLMCallCompleted)."""
 
     call: int
     purpose: str
@@ -238,7 +243,7 @@ class LLMCallCompleted(Event, frozen=True, kw_only=True):
 
 
 class LLMCallFailed(Event, frozen=True, kw_only=True):
-    """The executor raised, or the request was cancelled."""
+    """The executor raised, or the request was cancelled (Koog's LLMCallFailed)."""
 
     call: int
     purpose: str
@@ -251,7 +256,7 @@ class LLMCallFailed(Event, frozen=True, kw_only=True):
 
 
 class ToolCallStarting(Event, frozen=True, kw_only=True):
-    """A tool is about to run; ``args`` is the raw JSON text."""
+    """A tool is about to run (Koog's ToolCallStarting); ``args`` is the raw JSON text."""
 
     tool: str
     call_id: str | None
@@ -259,7 +264,7 @@ class ToolCallStarting(Event, frozen=True, kw_only=True):
 
 
 class ToolCallCompleted(Event, frozen=True, kw_only=True):
-    """A tool returned."""
+    """A tool returned (Koog's ToolCallCompleted)."""
 
     tool: str
     call_id: str | None
@@ -268,7 +273,7 @@ class ToolCallCompleted(Event, frozen=True, kw_only=True):
 
 
 class ToolValidationFailed(Event, frozen=True, kw_only=True):
-    """The model named an unknown tool or gave arguments that do not fit; it gets an error result."""
+    """An unknown tool, or arguments that do not fit: an error result (Koog's ToolValidationFailed)."""
 
     tool: str
     call_id: str | None
@@ -276,7 +281,7 @@ class ToolValidationFailed(Event, frozen=True, kw_only=True):
 
 
 class ToolCallFailed(Event, frozen=True, kw_only=True):
-    """A tool raised; the model gets an error result."""
+    """A tool raised; the model gets an error result (Koog's ToolCallFailed)."""
 
     tool: str
     call_id: str | None

@@ -11,15 +11,18 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from koogbook import clock
 from koogbook.errors import FeatureInstallError
 from koogbook.events import Event, HandlerFailed, Notice
+from koogbook.functions import is_async
 
 if TYPE_CHECKING:
     from koogbook.llm.request import Request
     from koogbook.messages.message import Message
+    from koogbook.messages.parts import ToolCall
 
 Listener = Callable[[Event], None]
 OnHandlerError = Literal["raise", "log"]
@@ -45,10 +48,12 @@ class Stage(IntEnum):
 class Interceptor:
     """What may change a run. A feature's interceptor defines some of these and leaves the others as they are.
 
-    Each gets ``call``, the rest of the chain, and returns what it returned, or something else.
+    Each wrapper gets ``call``, the rest of the chain, and returns what it returned, or something else. ``feature`` is
+    the key under which a run says that it acted; an installed feature's key when left empty.
     """
 
     stage: Stage = Stage.REQUEST
+    feature: str = ""
 
     async def around_run(self, run: Any, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
         """Wrap a whole run of a strategy."""
@@ -66,6 +71,53 @@ class Interceptor:
         """Wrap a request to the executor."""
         return await call(request)
 
+    async def around_tool_call(
+        self, tool_call: ToolCall, call: Callable[[ToolCall], Awaitable[Message]]
+    ) -> Message:
+        """Wrap one tool call of a model; the result is a tool message with the result of this call."""
+        return await call(tool_call)
+
+    async def on_restore(self, context: Any, checkpoint: Any) -> None:
+        """The state of a checkpoint was put back, and the run is about to go on from it."""
+
+
+@runtime_checkable
+class InstalledFeature(Protocol):
+    """One installation of a feature on one agent: its own state, made by :meth:`Feature.install`."""
+
+    @property
+    def key(self) -> str:
+        """The feature's name, unique on an agent."""
+
+    @property
+    def subscriptions(self) -> Sequence[Subscription]:
+        """Listeners, in order."""
+
+    @property
+    def interceptors(self) -> Sequence[Interceptor]:
+        """What may change a run, in order."""
+
+    def bind(self, context: Any, /) -> Any:
+        """What nodes of a run get from ``ctx.feature(key)``."""
+
+    async def close(self) -> None:
+        """Flush; called once, when the agent is closed."""
+
+
+@runtime_checkable
+class Feature(Protocol):
+    """What ``agent.install`` takes: a value that says how a feature is to be, and makes its state (Koog's feature)."""
+
+    @property
+    def key(self) -> str:
+        """The feature's name, unique on an agent."""
+
+    def install(self, agent: Any, /) -> InstalledFeature:
+        """Make the state of one installation."""
+
+
+Wrapper = Callable[..., Awaitable[Any]]  # (call, *leading, value) -> what call gives, or something else
+
 
 def overriding(interceptors: Sequence[Interceptor], method: str) -> list[Any]:
     """The bound methods of those interceptors that define this one, outermost first."""
@@ -76,6 +128,66 @@ def overriding(interceptors: Sequence[Interceptor], method: str) -> list[Any]:
     ]
 
 
+def wrappers(interceptors: Sequence[Interceptor], method: str, acted: dict[str, None]) -> list[Wrapper]:
+    """The wrappers of this kind, outermost first; ``acted`` takes the names of those that change something."""
+    return [
+        partial(_observed, around, acted, around.__self__.feature)
+        for around in overriding(interceptors, method)
+    ]
+
+
+def wrapped(around: Sequence[Wrapper], innermost: Callable[[Any], Awaitable[Any]], *leading: Any) -> Any:
+    """A function of one value: the innermost one inside its wrappers, which get ``leading`` before the value."""
+    call = innermost
+    for wrapper in reversed(around):
+        call = partial(wrapper, call, *leading)
+    return call
+
+
+async def _observed(
+    around: Callable[..., Awaitable[Any]],
+    acted: dict[str, None],
+    feature: str,
+    call: Callable[[Any], Awaitable[Any]],
+    *given: Any,
+) -> Any:
+    if feature in acted:
+        return await around(*given, call)
+    inner = _Inner(call)
+    try:
+        result = await around(*given, inner)
+    except Exception as problem:
+        if problem is not inner.problem:
+            acted[feature] = None
+        raise
+    if inner.times != 1 or inner.given is not given[-1] or inner.problem or inner.result is not result:
+        acted[feature] = None
+    return result
+
+
+class _Inner:
+    """The rest of a chain, which remembers what it was given and what it gave."""
+
+    __slots__ = ("call", "given", "problem", "result", "times")
+
+    def __init__(self, call: Callable[[Any], Awaitable[Any]]) -> None:
+        self.call = call
+        self.given: Any = None
+        self.result: Any = None
+        self.problem: BaseException | None = None
+        self.times = 0
+
+    async def __call__(self, value: Any) -> Any:
+        self.times += 1
+        self.given = value
+        try:
+            self.result = await self.call(value)
+        except BaseException as problem:
+            self.problem = problem
+            raise
+        return self.result
+
+
 class Subscription:
     """A listener with the events it wants and what happens when it raises."""
 
@@ -84,7 +196,7 @@ class Subscription:
     def __init__(
         self, listener: Listener, kinds: tuple[type[Event], ...], on_handler_error: OnHandlerError
     ) -> None:
-        if inspect.iscoroutinefunction(listener) or inspect.iscoroutinefunction(type(listener).__call__):
+        if is_async(listener):
             raise FeatureInstallError(_NOT_AWAITED.format(listener))
         if on_handler_error not in ("raise", "log"):
             raise FeatureInstallError(f"on_handler_error is 'raise' or 'log', got {on_handler_error!r}.")
@@ -97,16 +209,17 @@ class Subscription:
 class EventLog:
     """The events of one run: makes them, keeps them, hands them to the listeners."""
 
-    __slots__ = ("_offset", "_subscriptions", "acted", "events", "run_id", "session_id")
+    __slots__ = ("_subscriptions", "acted", "events", "offset", "run_id", "session_id")
 
     def __init__(self, run_id: str, session_id: str, subscriptions: Sequence[Subscription] = ()) -> None:
         self.run_id = run_id
         self.session_id = session_id
         self.events: list[Event] = []
-        #: Names of the interceptors that changed or kept something in this run, in the order they first did.
+        #: Keys of the features that changed or kept something in this run, in the order they first did.
         self.acted: dict[str, None] = {}
         self._subscriptions = tuple(subscriptions)
-        self._offset = clock.now().timestamp() - clock.monotonic()
+        #: What is added to the monotonic time to get the wall time.
+        self.offset = clock.now().timestamp() - clock.monotonic()
 
     def emit(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
         """Record an event of this kind, now, at ``path`` (default: where the current task is).
@@ -124,6 +237,15 @@ class EventLog:
         """
         self._send(self._record(kind, path, fields), may_raise=False)
 
+    def add(self, event: Event) -> None:
+        """Record an event that was made elsewhere, with all its fields: the short way for what happens at every step.
+
+        Raises:
+            Exception: As for :meth:`emit`.
+        """
+        self.events.append(event)
+        self._send(event)
+
     def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
         """Record that something was skipped, repaired, ignored, or needs a look."""
         self.emit(Notice, kind=kind, text=text, level=level)
@@ -132,7 +254,7 @@ class EventLog:
         # The fields are this call's own, so they are filled up in place: merging two sets of them costs more than
         # making the event does.
         fields["at"] = at = clock.monotonic()
-        fields["time"] = self._offset + at
+        fields["time"] = self.offset + at
         fields["run_id"] = self.run_id
         fields["session_id"] = self.session_id
         fields["path"] = current_path.get() if path is None else path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
@@ -27,17 +27,21 @@ from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.llm.calls import ModelCalls
 from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import PromptExecutor
+from koogbook.llm.rw_lock import require_timeout
 from koogbook.messages.message import Message, system
 from koogbook.messages.model import LLModel, LLMParams
 from koogbook.messages.prompt import Prompt
 from koogbook.pipeline import (
     EventLog,
+    Feature,
+    InstalledFeature,
     Interceptor,
     Listener,
     OnHandlerError,
     Subscription,
     current_path,
-    overriding,
+    wrapped,
+    wrappers,
 )
 from koogbook.runtime.builder import Strategy
 from koogbook.runtime.checks import require_runnable
@@ -45,6 +49,8 @@ from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 from koogbook.runtime.context import Context
 from koogbook.runtime.loop import run_graph
 from koogbook.tools.tool import Tool, ToolRegistry
+
+_INSTALLED = ("key", "subscriptions", "interceptors", "bind", "close")
 
 
 class Agent:
@@ -67,6 +73,7 @@ class Agent:
     Raises:
         StrategyCheckError: The strategy cannot run; the message says what is to do.
         ToolError: A function cannot be a tool.
+        ValueError: ``session_wait_seconds`` is negative or no number.
     """
 
     def __init__(
@@ -96,26 +103,34 @@ class Agent:
         self.max_iterations = max_iterations
         self.params = params or LLMParams()
         self.compat = compat
-        self.session_wait_seconds = session_wait_seconds
+        self.session_wait_seconds = require_timeout(session_wait_seconds)
         self.last_run: Run | None = None
         self._system = _system_messages(system_prompt)
-        self._features: dict[str, Any] = {}
+        self._features: dict[str, InstalledFeature] = {}
         self._subscriptions: list[Subscription] = []
         self._was_run = False
 
-    def install(self, feature: Any) -> Self:
-        """Install a feature; each install is its own, with its own state.
+    def install(self, feature: Feature) -> Self:
+        """Install a feature (Koog's ``install``); each install is its own, with its own state.
 
         Raises:
-            FeatureInstallError: It is installed already, or the agent has run.
+            FeatureInstallError: It is no feature, is installed already, or the agent has run.
         """
+        _require_feature(feature)
         if self._was_run:
             raise FeatureInstallError(
                 f"Agent {self.id!r} has run already; install {feature.key} before the first run, on a new agent."
             )
         if feature.key in self._features:
             raise FeatureInstallError(f"{feature.key} is installed on agent {self.id!r} already.")
-        self._features[feature.key] = feature.install(self)
+        installed = feature.install(self)
+        if not isinstance(installed, InstalledFeature):
+            missing = [name for name in _INSTALLED if not hasattr(installed, name)]
+            raise FeatureInstallError(
+                f"{type(feature).__name__}.install gave {installed!r}, which lacks {', '.join(missing)}. Nothing was "
+                "installed. It gives a koogbook.pipeline.InstalledFeature."
+            )
+        self._features[feature.key] = installed
         return self
 
     def on(
@@ -161,10 +176,10 @@ class Agent:
         log = context.log
         try:
             log.emit(RunStarting, "", agent_id=self.id, strategy=compiled.name, input=input)
-            call: Callable[[Any], Awaitable[Any]] = partial(_run_strategy, context, interceptors)
-            for around in reversed(overriding(interceptors, "around_run")):
-                call = partial(around, context, call=call)
-            run.output = await call(input)
+            for change in self.strategy.take_untold_changes():
+                log.notice("strategy changed", change, level="info")
+            around = wrappers(interceptors, "around_run", log.acted)
+            run.output = await wrapped(around, partial(_run_strategy, context, interceptors), context)(input)
         except BaseException as problem:
             _attach(problem, run)
             log.emit_quietly(
@@ -222,7 +237,9 @@ class Agent:
         interceptors: list[Interceptor] = []
         for installed in self._features.values():
             subscriptions.extend(installed.subscriptions)
-            interceptors.extend(installed.interceptors)
+            for interceptor in installed.interceptors:
+                interceptor.feature = interceptor.feature or installed.key
+                interceptors.append(interceptor)
         log = EventLog(run_id, session_id, subscriptions)
         llm = LLMContext(
             compiled.name,
@@ -245,6 +262,7 @@ class Agent:
             input=input,
             max_iterations=self.max_iterations,
             features=bound,
+            interceptors=interceptors,
         )
         bound.update((key, installed.bind(context)) for key, installed in self._features.items())
         return context, interceptors
@@ -267,6 +285,20 @@ async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], v
 def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
     texts = [] if prompt is None else [prompt] if isinstance(prompt, str) else list(prompt)
     return tuple(system(text, metadata={"from_agent": True}) for text in texts)
+
+
+def _require_feature(feature: Any) -> None:
+    if not isinstance(feature, type) and isinstance(feature, Feature):
+        return
+    line = "agent.install(kb.Persistence(storage=kb.SqliteCheckpoints()))"
+    if isinstance(feature, type):
+        given, line = f"the class {feature.__name__}", f"agent.install({feature.__name__}(...))"
+    else:
+        given = repr(feature)
+    raise FeatureInstallError(
+        f"install takes a feature, an object with a key and install(agent), and got {given}. Nothing was installed. "
+        f"Write: {line}."
+    )
 
 
 def _attach(problem: BaseException, run: Run) -> None:

@@ -215,6 +215,9 @@ class Compressed(Struct, frozen=True):
     prompt: Prompt
     ledger: Ledger
 
+    def __repr__(self) -> str:
+        return f"Compressed({self.prompt!r}, {self.ledger!r})"
+
     def facts(self, facts: Sequence[Fact]) -> tuple[FactFinding, ...]:
         """Which of these facts survived."""
         return check_facts(self.ledger, facts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 
 from msgspec import Struct
 
@@ -14,7 +13,7 @@ from koogbook.events import LLMCallCompleted, LLMCallFailed, LLMCallStarting
 from koogbook.llm.executor import PromptExecutor
 from koogbook.llm.request import Purpose, Request
 from koogbook.messages.message import Message
-from koogbook.pipeline import EventLog, Interceptor, current_path, overriding
+from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrappers
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -48,10 +47,9 @@ class ModelCalls:
         self.executor = executor
         self.log = log
         self.records: list[CallRecord] = []
-        chain: Callable[[Request], Awaitable[Message]] = self._send
-        for around in reversed(overriding(interceptors, "around_llm_call")):
-            chain = partial(_wrapped, around, chain)
-        self._chain = chain
+        self._chain: Callable[[Request], Awaitable[Message]] = wrapped(
+            wrappers(interceptors, "around_llm_call", log.acted), self._send
+        )
 
     async def execute(self, request: Request) -> Message:
         """The executor's answer to this request, after the interceptors had their say.
@@ -141,11 +139,3 @@ def _require_answer(reply: object, who: str) -> None:
         raise ExecutorError(
             f"{who} answered with {what}; an answer is an assistant message. Nothing was appended."
         )
-
-
-async def _wrapped(
-    around: Callable[[Request, Callable[[Request], Awaitable[Message]]], Awaitable[Message]],
-    call: Callable[[Request], Awaitable[Message]],
-    request: Request,
-) -> Message:
-    return await around(request, call)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -26,7 +28,7 @@ from koogbook.events import (
     SessionWaiting,
 )
 from koogbook.llm.calls import ModelCalls
-from koogbook.llm.rw_lock import LockStatistics, Mode, RWLock, Ticket
+from koogbook.llm.rw_lock import LockStatistics, Mode, RWLock, Ticket, require_timeout
 from koogbook.llm.session import LLMReadSession, LLMWriteSession
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.model import LLModel
@@ -51,7 +53,9 @@ class Committed(Struct, frozen=True):
 
 
 class LLMContext:
-    """Holds what sessions read and write; ``wait_limit`` and ``slow_after`` are in seconds.
+    """Holds what sessions read and write (Koog's ``AIAgentLLMContext``).
+
+    ``wait_limit`` and ``slow_after`` are in seconds.
 
     ``compat="koog"`` switches Koog's own defaults on where they are less careful.
 
@@ -59,6 +63,7 @@ class LLMContext:
     """
 
     __slots__ = (
+        "__weakref__",
         "_open",
         "_watch",
         "calls",
@@ -91,29 +96,33 @@ class LLMContext:
         self.calls = calls
         self.log: EventLog = calls.log
         self.compressor = compressor
-        self.wait_limit = wait_limit
+        self.wait_limit = require_timeout(wait_limit)
         self.slow_after = slow_after
         self.lock = RWLock(name)
         self._open: dict[int, SessionScope[Any]] = {}
         self._watch: clock.TimerHandle | None = None
 
     def read_session(self, *, timeout: float | None = None) -> SessionScope[LLMReadSession]:
-        """A scope that reads: ``async with ctx.llm.read_session() as session``.
+        """A scope that reads (Koog's ``readSession``): ``async with ctx.llm.read_session() as session``.
 
         ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
 
         Raises:
+            ValueError: ``timeout`` is negative or not a number.
             NestedSessionError: On entering, when this task has a write session open on the same context.
             SessionTimeoutError: On entering, when the lock was not to be had in time.
         """
         return SessionScope(self, LLMReadSession, "read", timeout)
 
     def write_session(self, *, timeout: float | None = None) -> SessionScope[LLMWriteSession]:
-        """A scope that may change prompt, tools and model: ``async with ctx.llm.write_session() as session``.
+        """A scope that may change prompt, tools and model (Koog's ``writeSession``).
+
+        ``async with ctx.llm.write_session() as session``; what it changed is committed when the block ends normally.
 
         ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
 
         Raises:
+            ValueError: ``timeout`` is negative or not a number.
             NestedSessionError: On entering, when this task has any session open on the same context.
             SessionTimeoutError: On entering, when the lock was not to be had in time.
         """
@@ -127,7 +136,7 @@ class LLMContext:
         """A session holds the lock now; one timer for all of them looks after those that hold it for long."""
         self._open[number] = scope
         if self._watch is None:
-            self._watch = clock.call_later(self.slow_after, self._look)
+            self._look_after(self.slow_after)
 
     def left(self, number: int) -> None:
         """A session holds the lock no more."""
@@ -136,7 +145,15 @@ class LLMContext:
     def _look(self) -> None:
         ages = [scope.report_if_slow(self.slow_after) for scope in list(self._open.values())]
         young = [age for age in ages if age is not None]
-        self._watch = clock.call_later(self.slow_after - max(young), self._look) if young else None
+        self._watch = None
+        if young:
+            self._look_after(self.slow_after - max(young))
+
+    def _look_after(self, seconds: float) -> None:
+        # The timer stays when the run has ended, which is cheaper than to cancel one for each session; it may not keep
+        # the context alive.
+        weak_look = weakref.WeakMethod(self._look)
+        self._watch = clock.call_later(seconds, partial(_call_if_alive, weak_look))
 
     def restore(self, committed: Committed) -> None:
         """Put back a saved state before a run goes on; no session may be open."""
@@ -161,7 +178,7 @@ class SessionScope(Generic[_Session]):
     def __init__(self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None) -> None:
         self._context = context
         self._kind = kind
-        self._timeout = context.wait_limit if timeout is None else timeout
+        self._timeout = context.wait_limit if timeout is None else require_timeout(timeout)
         self._session: _Session | None = None
         self._reported = False
         self._asked: float | None = None
@@ -287,6 +304,12 @@ class SessionScope(Generic[_Session]):
             place=ticket.place,
             **fields,
         )
+
+
+def _call_if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+    called = method()
+    if called is not None:
+        called()
 
 
 async def _nothing() -> None:

@@ -2,8 +2,9 @@
 
 It lets one see what compression does to a true text where no model is to be had. Each sentence of its output stands
 word for word in its input. How it picks: a sentence counts by how many of its words are frequent in the whole, by the
-numbers and names in it, and by standing near an end; sentences that repeat a chosen one are passed over. Of data
-(JSON) only the sentences among its values are looked at.
+numbers and names in it, and by standing near an end; sentences that repeat a chosen one are passed over. What is too
+long for a sentence is cut at spaces. Of data (JSON) only the sentences among its values are looked at. Where nothing
+reads like a sentence, the first pieces are taken as they stand.
 """
 
 from __future__ import annotations
@@ -19,8 +20,18 @@ from koogbook.llm.request import Request, is_quote_tag
 from koogbook.messages.message import Message, Usage, assistant
 from koogbook.messages.sentences import split_sentences
 
-_WORD = re.compile(r"[a-z][a-z'-]{2,}|\d[\d.,:]*|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{2}", re.IGNORECASE)
-_CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
+# Thai to Myanmar, Khmer, and what Chinese, Japanese and Korean are written in: no spaces between words.
+_UNSPACED = (
+    r"\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d"
+    r"\U00020000-\U0003ffff"
+)
+# Signs that belong to the letter before them and are no letters to ``\w``: accents, vowel signs, joiners.
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0730-\u074a\u07a6-\u07b0"
+    r"\u0816-\u082d\u08ca-\u0963\u0966-\u0dff\u1dc0-\u1dff\u200c\u200d"
+)
+_WORD = re.compile(rf"[^\W\d_{_UNSPACED}](?:[^\W\d_{_UNSPACED}]|[{_MARKS}'-]){{2,}}|\d[\d.,:]*")
+_RUN = re.compile(rf"[{_UNSPACED}]+")
 _FACT = re.compile(r"\d|[A-Z]{2,}")
 _COMMON = frozenset(
     """
@@ -29,8 +40,11 @@ _COMMON = frozenset(
     here could should please let its get got did does were who how why where
     """.split()
 )
-_LONGEST_SENTENCE = 320  # characters; longer pieces are data, not sentences
+_LONGEST_PIECE = 320  # characters
+_LONGEST_WORDS = 20  # characters for each word of a cut piece on the average; more is data, not language
+_PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST_PIECE - 2}}}\S)?(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
 _FEWEST_WORDS = 3
+_LEAST_BUDGET = 120  # characters
 _SHORTEST_VALUE = 24  # characters of a JSON value that may be a sentence
 
 
@@ -69,13 +83,15 @@ class ExtractiveExecutor(LocalExecutor):
             message.text for message in request.messages if message.role != "system" and message.text != asked
         ]
         found = pick_sentences("\n".join(material), asked, self.share, min(6, self.most_sentences))
-        return "\n".join(found) or asked or "\n".join(message.text for message in request.messages)[:200]
+        if found or asked.strip():
+            return "\n".join(found) or asked
+        return "\n".join(message.text for message in request.messages).strip()[:200]
 
 
 def words(text: str) -> list[str]:
-    """The words that carry meaning: lower case, without common ones; Chinese, Japanese and Korean as bigrams."""
-    found = [word for word in _WORD.findall(text.lower()) if word not in _COMMON and not _CJK.match(word)]
-    for run in _CJK.findall(text):
+    """The words that carry meaning: lower case, without common ones; of scripts without spaces, pairs of characters."""
+    found = [word for word in _WORD.findall(text.lower()) if word not in _COMMON]
+    for run in _RUN.findall(text):
         found.extend(run[at : at + 2] for at in range(len(run) - 1))
     return found
 
@@ -83,13 +99,16 @@ def words(text: str) -> list[str]:
 def pick_sentences(text: str, question: str, share: float, most: int) -> list[str]:
     """The sentences that say most, in their order, each word for word from ``text``.
 
-    With a question, those that share its words come first.
+    With a question, those that share its words come first. Empty only where ``text`` has nothing to see besides the
+    tags of a quotation.
     """
     sentences = list(dict.fromkeys(_candidates(text)))
+    if not sentences:
+        return _first_pieces(text, max(int(len(text) * share), _LEAST_BUDGET), most)
     bags = [set(words(sentence)) for sentence in sentences]
     frequency = Counter(word for bag in bags for word in bag)
     asked = set(words(question))
-    budget = max(int(sum(map(len, sentences)) * share), 120)
+    budget = max(int(sum(map(len, sentences)) * share), _LEAST_BUDGET)
     scores = [_score(at, sentences, bags, frequency, asked) for at in range(len(sentences))]
     chosen: list[int] = []
     used = 0
@@ -105,16 +124,44 @@ def pick_sentences(text: str, question: str, share: float, most: int) -> list[st
     return [sentences[at] for at in sorted(chosen)]
 
 
+def _first_pieces(text: str, budget: int, most: int) -> list[str]:
+    lines = [line for line in text.split("\n") if not is_quote_tag(line)]
+    said = [line for line in lines if line.strip() and not _is_call(line)] or lines
+    chosen: list[str] = []
+    for piece in dict.fromkeys(
+        piece for line in said for one in split_sentences(line) for piece in _cut(one)
+    ):
+        if len(chosen) == most or (chosen and sum(map(len, chosen)) + len(piece) > budget):
+            break
+        chosen.append(piece)
+    return chosen
+
+
 def _candidates(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        if is_quote_tag(line) or line.startswith("[called "):
+        if is_quote_tag(line) or _is_call(line):
             continue
-        pieces = _sentences_in_data(line) if line[:1] in ("{", "[") else [line]
-        for piece in pieces:
-            for sentence in split_sentences(piece):
-                stripped = sentence.strip()
-                if len(stripped) <= _LONGEST_SENTENCE and len(words(stripped)) >= _FEWEST_WORDS:
-                    yield stripped
+        is_data = line[:1] in ("{", "[")
+        for part in _sentences_in_data(line) if is_data else [line]:
+            for sentence in split_sentences(part):
+                pieces = [sentence]
+                if len(sentence) > _LONGEST_PIECE:
+                    pieces = [] if is_data else [piece for piece in _cut(sentence) if _is_language(piece)]
+                yield from (piece for piece in pieces if len(words(piece)) >= _FEWEST_WORDS)
+
+
+def _is_call(line: str) -> bool:
+    return line.startswith("[called ")
+
+
+def _cut(sentence: str) -> list[str]:
+    """A sentence in pieces that are short enough, cut at spaces, or anywhere where there are none."""
+    found: list[str] = _PIECE.findall(sentence)
+    return found
+
+
+def _is_language(piece: str) -> bool:
+    return len(piece) <= _LONGEST_WORDS * len(piece.split()) or _RUN.search(piece) is not None
 
 
 def _sentences_in_data(line: str) -> Iterator[str]:

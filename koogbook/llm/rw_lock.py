@@ -55,6 +55,19 @@ class LockStatistics(Struct, frozen=True):
     queue: tuple[LockEntry, ...]
 
 
+def require_timeout(seconds: float) -> float:
+    """The same number of seconds, where it can bound a wait.
+
+    Raises:
+        ValueError: It is negative or not a number.
+    """
+    if not seconds >= 0:
+        raise ValueError(
+            f"A wait is bounded by 0 or more seconds, or by math.inf for none; got {seconds!r}. Nothing was waited for."
+        )
+    return seconds
+
+
 class RWLock:
     """See the module."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 
-from koogbook.errors import ScriptExhaustedError
+from koogbook.errors import ExecutorError, ScriptExhaustedError
 from koogbook.llm.executor import LocalExecutor
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message, assistant
@@ -27,6 +27,11 @@ class ScriptedExecutor(LocalExecutor):
 
     def __init__(self, script: Iterable[Answer] | Rule) -> None:
         super().__init__()
+        if isinstance(script, str | Message | ToolCall | dict):
+            raise TypeError(
+                f"A script is a list of answers or a function of the request, not {type(script).__name__}. "
+                f"For one answer: ScriptedExecutor([{script!r:.40}])."
+            )
         self._rule = script if callable(script) else None
         self._answers = [] if callable(script) else list(script)
         self.requests: list[Request] = []
@@ -42,6 +47,11 @@ class ScriptedExecutor(LocalExecutor):
         if isinstance(given, str):
             return assistant(given, metadata={"answered_by": "ScriptedExecutor", "model": False})
         calls = [given] if isinstance(given, ToolCall) else given
+        if not isinstance(calls, list) or not all(isinstance(call, ToolCall) for call in calls):
+            raise ExecutorError(
+                f"Answer {len(self.requests)} of the script is {given!r:.60}; an answer is a text, a message, a tool "
+                "call, a list of tool calls, or an exception to raise."
+            )
         return assistant(calls=calls, metadata={"answered_by": "ScriptedExecutor", "model": False})
 
     async def _next(self, request: Request) -> Answer:

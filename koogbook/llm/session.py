@@ -230,15 +230,18 @@ class LLMWriteSession(LLMReadSession):
             **{name: getattr(params, name) for name in LLMParams.__struct_fields__}
         )
 
-    def append(self, *messages: Message, allow_duplicate: bool = False) -> None:
+    def append(self, *messages: Message, allow_duplicate: bool | None = None) -> None:
         """Put messages at the end of the history (Koog's ``appendPrompt``); the model is not asked.
+
+        ``allow_duplicate=None`` means False, and True where the agent has ``compat="koog"``.
 
         Raises:
             DuplicateMessageError: The prompt holds a message with that id, such as a reply that a request has
                 appended itself. ``allow_duplicate=True`` doubles it silently, as Koog does.
         """
         self._require_open()
-        self._prompt = self._prompt.append(*messages, allow_duplicate=allow_duplicate)
+        doubles = self._context.compat == "koog" if allow_duplicate is None else allow_duplicate
+        self._prompt = self._prompt.append(*messages, allow_duplicate=doubles)
 
     async def replace_history_with_tldr(
         self, strategy: Any = None, *, preserve_memory: bool = True, allow_longer: bool | None = None

@@ -68,6 +68,12 @@ class Ledger(Struct, frozen=True, kw_only=True):
     cost: float | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"Ledger({self.strategy} {self.status}: {len(self.before)} -> {len(self.after)} messages, "
+            f"{self.tokens_before:,} -> {self.tokens_after:,} tokens)"
+        )
+
     @property
     def tokens_before(self) -> int:
         """Estimated tokens of the original history."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -9,8 +10,8 @@ from koogbook.code_place import calling_place
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
 from koogbook.runtime.node import Edge, Node, NodeFunction, Step, annotated_types
 from koogbook.runtime.ready import compress_function
+from koogbook.runtime.redefinition import difference, is_same_edge, is_unchanged_edge, unusable
 from koogbook.runtime.shape import FindingShape, GraphShape
-from koogbook.state.codec import describe_type
 
 _RESERVED = ("start", "finish")
 
@@ -22,7 +23,8 @@ async def _identity(ctx: Any, value: Any) -> Any:
 class Subgraph:
     """A graph with a start and a finish node, and itself a node where it stands in another one.
 
-    Made by :func:`strategy` or by ``parent.subgraph(name)``.
+    Koog's ``AIAgentSubgraph``. Made by :func:`strategy` or by ``parent.subgraph(name)``. ``changes`` says in words what
+    was defined again or taken out, in subgraphs too.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Subgraph:
     def node(
         self, function: NodeFunction | None = None, /, *, name: str | None = None, note: str = ""
     ) -> Node | Callable[[NodeFunction], Node]:
-        """Make a node of an async function ``(ctx, input) -> output``; usable as a decorator.
+        """Make a node of an async function ``(ctx, input) -> output`` (Koog's ``node``); usable as a decorator.
 
         A node of this name that exists is replaced in place, and its edges stay.
 
@@ -93,25 +95,36 @@ class Subgraph:
         self,
         strategy: Any = None,
         *,
-        name: str = "compress_history",
+        name: str | None = None,
         preserve_memory: bool = True,
         allow_longer: bool | None = None,
     ) -> Node:
-        """A node that compresses the history and passes its input on (Koog's ``nodeLLMCompressHistory``)."""
+        """A node that compresses the history and passes its input on (Koog's ``nodeLLMCompressHistory``).
+
+        Without a name it is ``compress_history``, and another one, made elsewhere, ``compress_history_2``.
+        """
+        place = calling_place()
         return self._put(
             Node(
-                name,
+                self._compress_name(place) if name is None else name,
                 compress_function(strategy, preserve_memory, allow_longer),
                 self,
                 kind="compress",
-                place=calling_place(),
+                place=place,
                 note="WholeHistory()" if strategy is None else repr(strategy),
             )
         )
 
     def subgraph(self, name: str, *, input: Any = Any, output: Any = Any) -> Subgraph:
-        """A graph inside this one; its ``as_node`` stands in edges, and it may stand there itself."""
-        made = Subgraph(name, input=input, output=output, parent=self, redefine=self.redefine)
+        """A graph inside this one (Koog's ``subgraph``); it may stand in edges as a node does.
+
+        One of this name that exists is the same object still, with its nodes and the types that are given now.
+        """
+        _require_name(name, "A subgraph")
+        known = self.nodes.get(name)
+        made = known.subgraph if known is not None else None
+        if made is None:
+            made = Subgraph(name, input=input, output=output, parent=self, redefine=self.redefine)
         self._put(
             Node(
                 name,
@@ -124,6 +137,8 @@ class Subgraph:
                 subgraph=made,
             )
         )
+        made.input_type = made.start.input_type = made.start.output_type = input
+        made.output_type = made.finish.input_type = made.finish.output_type = output
         return made
 
     @property
@@ -158,10 +173,10 @@ class Subgraph:
         map: Callable[..., Any] | None = None,
         label: str = "",
     ) -> Edge:
-        """Add an edge; the same edge again replaces the one before in its place.
+        """Add an edge (Koog's ``edge(a forwardTo b)``); the same edge again replaces the one before in its place.
 
-        Edges are the same when their ends and labels are, and both have a condition or none; an edge without a label
-        has the names of its conditions as one.
+        Edges of the same ends are the same when their labels are, or, where one has none, their conditions: a function
+        of the same name, or a lambda of the same text. Otherwise both stay.
 
         Conditional edges of a node are tried in the order they were added; the one without a condition is its
         *else* and tried last, wherever it was added.
@@ -169,9 +184,9 @@ class Subgraph:
         Args:
             source: A node, a subgraph, or its name.
             target: Likewise.
-            when: Function of ``(output)`` or ``(ctx, output)``, sync or async; true takes the edge.
-            map: Function of the same kind that changes the output on its way.
-            label: What the drawing says.
+            when: Function of ``(output)`` or ``(ctx, output)``, sync or async; true takes the edge (``onCondition``).
+            map: Function of the same kind that changes the output on its way (``transformed``).
+            label: What the drawing says; it tells apart several edges between the same nodes.
 
         Raises:
             ForeignNodeError: A node of another strategy object.
@@ -205,27 +220,60 @@ class Subgraph:
                 if one not in self.edges:
                     raise GraphError(f"{one!r} is not in {self.path!r}; its edges are {self.edges}.")
                 self.edges.remove(one)
-                self.changes.append(f"edge {one.source.name} >> {one.target.name} removed")
+                self._changed(f"edge {one.source.name} >> {one.target.name} removed")
                 continue
             node = self._find(one)
             if node.name in _RESERVED:
                 raise GraphError(f"The {node.name} node belongs to every graph and cannot be removed.")
             del self.nodes[node.name]
             self.edges = [edge for edge in self.edges if node not in (edge.source, edge.target)]
-            self.changes.append(f"node {node.name} removed")
+            self._changed(f"node {node.name} removed: {unusable(node)}")
 
     def _settle(self, edge: Edge) -> None:
-        """Put an edge that is new, or has just got a condition, in the place of the one that it defines again."""
-        known = next((one for one in self.edges if _is_same(one, edge)), None)
-        if known is None or edge not in self.edges:
+        """Put an edge that is new, or has just got a step, in the place of the one that it defines again."""
+        if edge not in self.edges:
+            return
+        before = edge.replaced
+        if before is not None:
+            if is_same_edge(before, edge):
+                self._edge_changed(before, edge)
+                return
+            # It was taken for the other one until it got its condition.
+            self.edges[self.edges.index(edge)] = before
+            self.edges.append(edge)
+            edge.replaced = None
+        known = next((one for one in self.edges if is_same_edge(one, edge)), None)
+        if known is None:
             return
         self.edges.remove(edge)
         if not self.redefine:
             raise RedefinitionError(
                 f"{known!r} of {self.path!r} exists and the strategy was made with redefine=False. Remove it first."
             )
-        self.changes.append(f"edge {edge.source.name} >> {edge.target.name} redefined")
+        self._edge_changed(known, edge)
         self.edges[self.edges.index(known)] = edge
+        edge.replaced, known.replaced = known, None
+
+    def _edge_changed(self, known: Edge, edge: Edge) -> None:
+        if not is_unchanged_edge(known, edge):
+            self._changed(f"edge {edge.source.name} >> {edge.target.name} redefined")
+
+    def _changed(self, text: str) -> None:
+        """Note a change, here and in the graphs around this one."""
+        self.changes.append(text)
+        outer = self.parent
+        while outer is not None:
+            outer.changes.append(f"in {self.path}: {text}")
+            outer = outer.parent
+
+    def _compress_name(self, place: str) -> str:
+        """``compress_history``, numbered where the name is taken by what was not defined at this place."""
+        numbered = (f"compress_history_{number}" for number in itertools.count(2))
+        for name in itertools.chain(["compress_history"], numbered):
+            known = self.nodes.get(name)
+            if known is None or (known.kind == "compress" and known.place == place):
+                break
+        return name
 
     def _put(self, node: Node) -> Node:
         _require_name(node.name, "A node")
@@ -240,7 +288,9 @@ class Subgraph:
                 f"{known.path!r} is defined at {known.place} and the strategy was made with redefine=False. "
                 "Remove it first, or choose another name."
             )
-        self.changes.append(_difference(known, node))
+        changed = difference(known, node)
+        if changed:
+            self._changed(changed)
         # The old object stays the node, so that edges and variables that hold it mean the new definition.
         for field in Node.__slots__:
             setattr(known, field, getattr(node, field))
@@ -274,6 +324,7 @@ class Strategy(Subgraph):
     def __init__(self, name: str, *, input: Any, output: Any, version: str, redefine: bool) -> None:
         super().__init__(name, input=input, output=output, redefine=redefine)
         self.version = version
+        self._told = 0
 
     def check(self) -> tuple[FindingShape, ...]:
         """What is wrong or odd about the graph, errors first; empty when it can run."""
@@ -284,6 +335,12 @@ class Strategy(Subgraph):
         from koogbook.runtime.checks import shape_of
 
         return shape_of(self)
+
+    def take_untold_changes(self) -> tuple[str, ...]:
+        """The changes since the last call, each once: what a run tells of the strategy before it starts."""
+        untold = tuple(dict.fromkeys(self.changes[self._told :]))
+        self._told = len(self.changes)
+        return untold
 
     def to_mermaid(self) -> str:
         """The graph as Mermaid text."""
@@ -311,27 +368,3 @@ def strategy(
 def _require_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not name or "/" in name:
         raise GraphError(f"{what} needs a name without '/', which parts the steps of a path; got {name!r}.")
-
-
-def _is_same(known: Edge, edge: Edge) -> bool:
-    return (
-        known is not edge
-        and known.source is edge.source
-        and known.target is edge.target
-        and known.conditional == edge.conditional
-        and known.label == edge.label
-    )
-
-
-def _difference(known: Node, node: Node) -> str:
-    changed = []
-    if known.input_type != node.input_type:
-        changed.append(f"input {describe_type(known.input_type)} -> {describe_type(node.input_type)}")
-    if known.output_type != node.output_type:
-        changed.append(
-            f"output {describe_type(known.output_type)} -> {describe_type(node.output_type)}: checkpoints saved after "
-            f"{known.path} can no longer be resumed"
-        )
-    if known.kind != node.kind:
-        changed.append(f"{known.kind} -> {node.kind}")
-    return f"node {node.name} redefined" + (f" ({', '.join(changed)})" if changed else "")

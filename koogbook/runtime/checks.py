@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import types
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -141,6 +143,15 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
                 f"strategy.remove one of them, or give it when=. Edge: {node.name} >> {open_edges[1].target.name}",
                 plain=True,
             )
+    for source, target, label in _unclear(graph):
+        yield _finding(
+            "warning",
+            "same_edge",
+            source,
+            f"{source.path} has several edges to {target.name} that are all called {label!r}.",
+            f"Give each a label=, or strategy.remove those that are left over. Edge: {source.name} >> {target.name}",
+            plain=True,
+        )
     for edge in graph.edges:
         if not any(step.kind == "map" for step in edge.steps) and not _can_fit(
             edge.source.output_type, edge.target.input_type
@@ -154,6 +165,12 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
                 f"Add map= to the edge {edge.source.name} >> {edge.target.name}, or mend an annotation.",
                 plain=True,
             )
+
+
+def _unclear(graph: Subgraph) -> list[tuple[Node, Node, str]]:
+    """What several conditional edges have in common that look the same."""
+    counts = Counter((edge.source, edge.target, edge.label) for edge in graph.edges if edge.conditional)
+    return [one for one, count in counts.items() if count > 1]
 
 
 def _finding(
@@ -187,9 +204,13 @@ def _classes_fit(given: Any, wanted: Any) -> bool:
         return True
     if given in (int, bool) and wanted is float:
         return True
-    if given is Any or wanted is Any:
+    if _is_abstract(given) or _is_abstract(wanted):  # some class could be both
         return True
     try:
         return issubclass(given, wanted) or issubclass(wanted, given)
-    except TypeError:  # a protocol or typed dictionary, which cannot be asked
+    except TypeError:  # a typed dictionary, which cannot be asked
         return True
+
+
+def _is_abstract(one: type) -> bool:
+    return inspect.isabstract(one) or getattr(one, "_is_protocol", False)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koogbook.errors import FeatureNotInstalledError
 from koogbook.llm.context import LLMContext
 from koogbook.messages.message import Message
 from koogbook.messages.parts import ToolCall
-from koogbook.pipeline import EventLog, current_path
+from koogbook.pipeline import EventLog, Interceptor, current_path, overriding, wrappers
 from koogbook.runtime.storage import Storage
 from koogbook.tools.environment import run_calls
 
@@ -38,6 +38,7 @@ class Context:
 
     __slots__ = (
         "_features",
+        "_interceptors",
         "agent_id",
         "input",
         "iterations",
@@ -64,6 +65,7 @@ class Context:
         input: Any,
         max_iterations: int,
         features: Mapping[str, Any],
+        interceptors: Sequence[Interceptor] = (),
     ) -> None:
         self.agent_id = agent_id
         self.run_id = run_id
@@ -78,6 +80,7 @@ class Context:
         self.visits: dict[str, int] = {}
         self.resume: ResumePoint | None = None
         self._features = features
+        self._interceptors = interceptors
 
     @property
     def strategy_name(self) -> str:
@@ -100,7 +103,13 @@ class Context:
         Failures become error results for the model. Append what it gives to the history.
         """
         asked = calls.calls if isinstance(calls, Message) else calls
-        return await run_calls(asked, self.llm.committed.tools, self.log)
+        around = wrappers(self._interceptors, "around_tool_call", self.log.acted)
+        return await run_calls(asked, self.llm.committed.tools, self.log, around)
+
+    async def restored(self, checkpoint: Any) -> None:
+        """Tell the interceptors that the state of a checkpoint was put back: their ``on_restore``, in order."""
+        for hook in overriding(self._interceptors, "on_restore"):
+            await hook(self, checkpoint)
 
     def feature(self, key: str, line: str = "") -> Any:
         """What a feature offers to nodes.

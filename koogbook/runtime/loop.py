@@ -7,7 +7,7 @@ coroutine that never waits does not, and a notebook would freeze.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,12 +22,11 @@ from koogbook.events import (
     SubgraphFailed,
     SubgraphStarting,
 )
-from koogbook.pipeline import Interceptor, current_path, overriding
+from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrappers
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
 
 _STEPS_BETWEEN_YIELDS = 64
-_Around = Callable[..., Awaitable[Any]]  # Interceptor.around_node, bound
 
 
 async def run_graph(
@@ -40,13 +39,13 @@ async def run_graph(
         MaxIterationsError: More node runs than allowed.
         Exception: What a node, a condition or a transformation raised, with a note that says where.
     """
-    arounds = overriding(interceptors, "around_node")
+    arounds = wrappers(interceptors, "around_node", ctx.log.acted)
     resume, ctx.resume = ctx.resume, None
     return await _run(ctx, graph, value, arounds, resume)
 
 
 async def _run(
-    ctx: Context, graph: CompiledGraph, value: Any, arounds: Sequence[_Around], resume: ResumePoint | None
+    ctx: Context, graph: CompiledGraph, value: Any, arounds: Sequence[Wrapper], resume: ResumePoint | None
 ) -> Any:
     node = graph.start
     steps = 0
@@ -57,10 +56,7 @@ async def _run(
         node, value = await _next(ctx, node, output)
     while True:
         if arounds and node.counts:
-            call: Callable[[Any], Awaitable[Any]] = partial(_run_node, ctx, node, arounds)
-            for around in reversed(arounds):
-                call = partial(around, ctx, node, call=call)
-            output = await call(value)
+            output = await wrapped(arounds, partial(_run_node, ctx, node, arounds), ctx, node)(value)
         else:
             output = await _run_node(ctx, node, arounds, value)
         if node is graph.finish:
@@ -72,7 +68,7 @@ async def _run(
 
 
 async def _resumed(
-    ctx: Context, graph: CompiledGraph, arounds: Sequence[_Around], resume: ResumePoint
+    ctx: Context, graph: CompiledGraph, arounds: Sequence[Wrapper], resume: ResumePoint
 ) -> tuple[CompiledNode, Any]:
     """The node of this graph that had completed, with its output; a subgraph on the way is run to its end."""
     name, _, deeper = resume.path.removeprefix(f"{graph.path}/").partition("/")
@@ -85,7 +81,7 @@ async def _resumed(
 async def _run_node(
     ctx: Context,
     node: CompiledNode,
-    arounds: Sequence[_Around],
+    arounds: Sequence[Wrapper],
     value: Any,
     resume: ResumePoint | None = None,
 ) -> Any:
@@ -101,18 +97,29 @@ async def _run_node(
     path = node.path
     visit = ctx.visits.get(path, 0) + 1
     ctx.visits[path] = visit
-    emit = ctx.log.emit
+    log = ctx.log
     token = current_path.set(path)
     try:
         started = clock.monotonic()
         try:
-            emit(NodeStarting, path, visit=visit, iteration=ctx.iterations, input=value)
+            log.add(
+                NodeStarting(
+                    time=log.offset + started,
+                    at=started,
+                    run_id=log.run_id,
+                    session_id=log.session_id,
+                    path=path,
+                    visit=visit,
+                    iteration=ctx.iterations,
+                    input=value,
+                )
+            )
             if node.subgraph is not None:
                 output = await _run_subgraph(ctx, node, node.subgraph, value, arounds, resume)
             else:
                 output = await node.function(ctx, value)
         except BaseException as problem:
-            ctx.log.emit_quietly(
+            log.emit_quietly(
                 NodeFailed,
                 path,
                 visit=visit,
@@ -122,7 +129,19 @@ async def _run_node(
             )
             _note(problem, f"in node {path}, visit {visit}")
             raise
-        emit(NodeCompleted, path, visit=visit, seconds=clock.monotonic() - started, output=output)
+        ended = clock.monotonic()
+        log.add(
+            NodeCompleted(
+                time=log.offset + ended,
+                at=ended,
+                run_id=log.run_id,
+                session_id=log.session_id,
+                path=path,
+                visit=visit,
+                seconds=ended - started,
+                output=output,
+            )
+        )
         return output
     finally:
         current_path.reset(token)
@@ -133,7 +152,7 @@ async def _run_subgraph(
     node: CompiledNode,
     graph: CompiledGraph,
     value: Any,
-    arounds: Sequence[_Around],
+    arounds: Sequence[Wrapper],
     resume: ResumePoint | None,
 ) -> Any:
     try:
@@ -163,7 +182,19 @@ async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[Compiled
             elif not result:
                 break
         else:
-            ctx.log.emit(EdgeTaken, node.path, target=edge.target.path, order=edge.order, label=edge.label)
+            log, at = ctx.log, clock.monotonic()
+            log.add(
+                EdgeTaken(
+                    time=log.offset + at,
+                    at=at,
+                    run_id=log.run_id,
+                    session_id=log.session_id,
+                    path=node.path,
+                    target=edge.target.path,
+                    order=edge.order,
+                    label=edge.label,
+                )
+            )
             return edge.target, value
     refused = "; ".join(
         f"{order}. to {edge.target.name}: {edge.label or 'its condition'} does not hold"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 from koogbook.errors import GraphError
+from koogbook.functions import annotated, is_async
 from koogbook.runtime.shape import NodeKind
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
 class Node:
-    """A name and an async function ``(ctx, input) -> output``. Calling it calls the function.
+    """A name and an async function ``(ctx, input) -> output`` (Koog's ``AIAgentNode``). Calling it calls the function.
 
     ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
     """
@@ -83,10 +83,8 @@ class Step:
     def __init__(self, kind: Literal["when", "map"], function: Callable[..., Any]) -> None:
         self.kind = kind
         self.function = function
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - the coroutine of a callable object is meant
-        )
         self.with_context = _takes_context(kind, function)
+        self.is_async = is_async(function)
 
 
 def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
@@ -112,17 +110,19 @@ def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
 class Edge:
     """From one node to another, with conditions and transformations in the order they were added.
 
-    Usually made by ``a >> b`` or ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
+    Koog's ``AIAgentEdge``; ``a >> b`` is its ``edge(a forwardTo b)``. Usually made by ``a >> b`` or ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
     """
 
-    __slots__ = ("_label", "place", "source", "steps", "target")
+    __slots__ = ("given_label", "place", "replaced", "source", "steps", "target")
 
     def __init__(self, source: Node, target: Node, label: str = "", place: str = "") -> None:
         self.source = source
         self.target = target
         self.steps: list[Step] = []
-        self._label = label
+        self.given_label = label
         self.place = place
+        #: The edge whose place this one took.
+        self.replaced: Edge | None = None
 
     @property
     def conditional(self) -> bool:
@@ -132,8 +132,8 @@ class Edge:
     @property
     def label(self) -> str:
         """What the drawing says: the given label, or the names of the conditions."""
-        if self._label or not self.conditional:
-            return self._label
+        if self.given_label or not self.conditional:
+            return self.given_label
         names = [_function_label(step.function) for step in self.steps if step.kind == "when"]
         return " and ".join(names)
 
@@ -146,6 +146,7 @@ class Edge:
     def map(self, transform: Callable[..., Any]) -> Self:
         """Change the output on its way (Koog's ``transformed``)."""
         self.steps.append(Step("map", transform))
+        self.source.graph._settle(self)
         return self
 
     def __repr__(self) -> str:
@@ -167,7 +168,7 @@ def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
     Raises:
         GraphError: The function is not async, or does not take exactly ``(ctx, input)``.
     """
-    if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
+    if not is_async(function):
         raise GraphError(
             f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}."
         )
@@ -178,16 +179,9 @@ def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
             f"the context and its input, by position: async def {name}(ctx, value)."
         )
     try:
-        hints = get_type_hints(_annotated(function))
+        hints = get_type_hints(annotated(function))
     except (NameError, TypeError) as problem:
         raise GraphError(
             f"Node {name!r}: an annotation cannot be resolved: {problem}. Define or import the type first."
         ) from problem
     return hints.get(parameters[1].name, Any), hints.get("return", Any)
-
-
-def _annotated(function: Any) -> Any:
-    """What carries the annotations: the function inside a partial, the method of a callable object."""
-    while isinstance(function, partial):
-        function = function.func
-    return function if inspect.isroutine(function) else type(function).__call__

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import types
+import typing
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from koogbook.errors import StorageKeyError
-from koogbook.state.codec import decode_state, describe_type, encode_state
+from koogbook.state.codec import decode_state, describe_type, encode_state, type_shape
 
 T = TypeVar("T")
 _MISSING = object()
@@ -43,15 +45,15 @@ def storage_key(name: str, type: type[T]) -> StorageKey[T]:
 
 
 def type_identity(declared: Any) -> str:
-    """A type by module and name, so that a class defined again is the same one."""
+    """A type by module and name, so that a class defined again is the same one; a union in any spelling is one."""
     if isinstance(declared, type) and not hasattr(declared, "__args__"):
         return f"{declared.__module__}.{declared.__qualname__}"
     arguments = getattr(declared, "__args__", ())
     origin = getattr(declared, "__origin__", None)
+    if origin is typing.Union or isinstance(declared, types.UnionType):
+        return " | ".join(sorted(map(type_identity, arguments)))
     if arguments and origin is not None:
         return f"{type_identity(origin)}[{', '.join(map(type_identity, arguments))}]"
-    if arguments:
-        return " | ".join(sorted(map(type_identity, arguments)))
     return repr(declared)
 
 
@@ -60,15 +62,20 @@ class Storage:
 
     Entries of a restored checkpoint stay encoded until a key of their name asks for them; those nobody asks for go
     unchanged into the next checkpoints. Names that could not be saved are remembered, so that asking for one says so.
+
+    ``on_note`` is told, as (kind, text), what happened to a restored entry that no error stands for: its key has
+    another type by now, or a field that was not stored got its default.
     """
 
-    __slots__ = ("_encoded", "_keys", "_left_out", "_values")
+    __slots__ = ("_encoded", "_keys", "_left_out", "_shapes", "_values", "on_note")
 
     def __init__(self) -> None:
         self._keys: dict[str, StorageKey[Any]] = {}
         self._values: dict[str, Any] = {}
         self._encoded: dict[str, bytes] = {}
         self._left_out: frozenset[str] = frozenset()
+        self._shapes: dict[str, str] = {}
+        self.on_note: Callable[[str, str], None] | None = None
 
     def get(self, key: StorageKey[T]) -> T | None:
         """The value, or None.
@@ -126,6 +133,11 @@ class Storage:
         """The keys used so far in this run."""
         return tuple(self._keys.values())
 
+    @property
+    def restored_shapes(self) -> Mapping[str, str]:
+        """The types of the keys that were used before a restart, by name, in words."""
+        return self._shapes
+
     def to_encoded(self) -> tuple[dict[str, bytes], dict[str, str]]:
         """All entries as bytes, and the reason for each one that cannot be: ``(entries, left_out)``."""
         entries = dict(self._encoded)
@@ -137,8 +149,20 @@ class Storage:
                 left_out[name] = str(problem)
         return entries, left_out
 
-    def load_encoded(self, entries: Mapping[str, bytes], left_out: tuple[str, ...] = ()) -> None:
-        """Replace everything by the entries of a checkpoint."""
+    def load_encoded(
+        self,
+        entries: Mapping[str, bytes],
+        left_out: tuple[str, ...] = (),
+        shapes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replace everything by the entries of a checkpoint.
+
+        Args:
+            entries: The encoded values by name.
+            left_out: The names that could not be saved.
+            shapes: The types, in words, that names were used with; it may know more names than have a value.
+        """
+        self._shapes = dict(shapes or {})
         self._values.clear()
         self._encoded = dict(entries)
         self._left_out = frozenset(left_out)
@@ -150,9 +174,12 @@ class Storage:
         body = self._encoded.get(key.name)
         if body is None:
             return _MISSING
-        value = decode_state(body, key.type)
+        notes: list[str] = []
+        value = decode_state(body, key.type, notes=notes)
         del self._encoded[key.name]
         self._values[key.name] = value
+        for note in notes:
+            self._note("field filled in", f"storage key {key.name}: {note}")
         return value
 
     def _claim(self, key: StorageKey[Any]) -> None:
@@ -163,3 +190,11 @@ class Storage:
                 f"{describe_type(key.type)} as well. Nothing was changed. Choose another name."
             )
         self._keys[key.name] = key
+        if known is None and key.name in self._shapes:
+            before, now = self._shapes[key.name], type_shape(key.type)
+            if before != now:
+                self._note("storage key changed", f"storage key {key.name}: stored {before}, now {now}")
+
+    def _note(self, kind: str, text: str) -> None:
+        if self.on_note is not None:
+            self.on_note(kind, text)

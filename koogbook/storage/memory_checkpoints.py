@@ -6,11 +6,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from koogbook.errors import CheckpointConflictError, CheckpointNotFoundError
 from koogbook.features.persistence.checkpoint import (
     Checkpoint,
     CheckpointInfo,
     fork_of,
+    forks_of,
+    is_another_one,
     no_such_checkpoint,
     session_in_use,
 )
@@ -45,7 +49,8 @@ class _Line:
 
     def whole(self, at: int) -> Checkpoint:
         kept = self.kept[at]
-        return kept if isinstance(kept, Checkpoint) else checkpoint_of(kept, self.infos[at])
+        found = kept if isinstance(kept, Checkpoint) else checkpoint_of(kept, self.infos[at])
+        return replace(found, storage=dict(found.storage))
 
     def _is(self, at: int, version: int, checkpoint_id: str) -> bool:
         return self.infos[at].version == version or self.infos[at].id == checkpoint_id
@@ -53,6 +58,9 @@ class _Line:
 
 class MemoryCheckpoints:
     """Keeps checkpoints in this object (Koog's in-memory provider). Messages are shared, not copied."""
+
+    #: No other process can reach it, so it needs no leases.
+    in_process = True
 
     def __init__(self) -> None:
         self._lines: dict[str, _Line] = {}
@@ -102,7 +110,7 @@ class MemoryCheckpoints:
     def list_infos(self, session_id: str | None = None, *, with_forks: bool = False) -> list[CheckpointInfo]:
         """See :class:`koogbook.features.persistence.storage.ListsCheckpoints`."""
         if session_id is None:
-            everything = [info for line in self._lines.values() for info in line.infos]
+            everything = [info for line in tuple(self._lines.values()) for info in line.infos]
             return sorted(everything, key=lambda info: info.created)
         found = list(self._lines.get(session_id, _Line()).infos)
         return found + forks_of(found, self.list_infos()) if with_forks else found
@@ -127,38 +135,9 @@ class MemoryCheckpoints:
     def _keep(
         self, session_id: str, kept: Draft | Checkpoint, info: CheckpointInfo, fingerprint: bytes
     ) -> None:
-        self._lines.setdefault(session_id, _Line()).put(info, kept)
+        # The caller may go on changing its own dict, as it may change those that it is given.
+        self._lines.setdefault(session_id, _Line()).put(info, replace(kept, storage=dict(kept.storage)))
         self._fingerprints[info.fingerprint] = fingerprint
 
     def __repr__(self) -> str:
         return f"MemoryCheckpoints({len(self._lines)} sessions)"
-
-
-def forks_of(own: Sequence[CheckpointInfo], everything: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
-    """The checkpoints of all sessions that were forked from these, and of those forked from them in turn."""
-    sessions = {info.session_id for info in own}
-    ids = {info.id for info in own}
-    found: list[CheckpointInfo] = []
-    while True:
-        new = {
-            info.session_id
-            for info in everything
-            if info.version == 0
-            and info.kind == "fork"
-            and info.parent in ids
-            and info.session_id not in sessions
-        }
-        if not new:
-            return found
-        sessions |= new
-        more = [info for info in everything if info.session_id in new]
-        ids |= {info.id for info in more}
-        found.extend(more)
-
-
-def is_another_one(session_id: str, known: CheckpointInfo) -> str:
-    """The message for a version or id that is taken by other content."""
-    return (
-        f"Session {session_id!r} has a checkpoint with version {known.version} and id {known.id!r} already, and it is "
-        "another one. Nothing was saved. Take the next version and a fresh id."
-    )

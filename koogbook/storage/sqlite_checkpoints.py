@@ -16,11 +16,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from koogbook.errors import CheckpointConflictError
-from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
+from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo, forks_of, is_another_one
 from koogbook.features.persistence.storage import CheckpointFilter, Draft, LeaseHolder
 from koogbook.messages.prompt import Prompt
 from koogbook.storage import sqlite_leases
-from koogbook.storage.memory_checkpoints import forks_of, is_another_one
 from koogbook.storage.sqlite_file import Durability, SqliteFile
 from koogbook.storage.sqlite_rows import fork_row, read_checkpoints, read_infos, select
 from koogbook.storage.sqlite_schema import MIGRATIONS
@@ -58,8 +57,9 @@ class SqliteCheckpoints:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._file.close()
-        self._writer.forget()
+        with self._file.guard:
+            self._file.close()
+            self._writer.forget()
 
     # ------------------------------------------------------------------------------- saving
 
@@ -92,13 +92,12 @@ class SqliteCheckpoints:
         self._file.read(lambda db: self._writer.remember_restored(db, info, prompt))
 
     async def _save(self, draft: Draft, version: int | None) -> CheckpointInfo:
-        try:
-            written = await self._file.transact(lambda db: self._writer.write(db, draft, version))
-        except BaseException:
-            # What is remembered may name rows that were rolled back.
-            self._writer.forget()
-            raise
-        self._writer.remember_saved(draft, written)
+        # After a rollback what is remembered may name rows that are not there; no other thread may use it before.
+        written = await self._file.transact(
+            lambda db: self._writer.write(db, draft, version), on_rollback=self._writer.forget
+        )
+        with self._file.guard:
+            self._writer.remember_saved(draft, written)
         return written.info
 
     # ------------------------------------------------------------------------------- reading
@@ -184,4 +183,5 @@ def _draft_of(session_id: str, checkpoint: Checkpoint) -> Draft:
         output=checkpoint.output,
         storage=checkpoint.storage,
         left_out=info.left_out,
+        schema_version=info.schema_version,
     )

@@ -36,7 +36,8 @@ class SqliteFile:
     """A connection that opens on first use, and again in a forked process.
 
     ``durability="normal"`` survives the death of the process at any moment; ``"full"`` also a power loss, at the
-    price of a flush to the disk per commit. May be used from several threads.
+    price of a flush to the disk per commit. May be used from several threads: one at a time holds ``guard``, which is
+    held during each transaction and keeps what is remembered of the file in step with it.
 
     Raises:
         StoreError: On use, when the file is no koogbook store, is of a newer version, cannot be written, or was
@@ -56,7 +57,7 @@ class SqliteFile:
         self._connection: sqlite3.Connection | None = None
         self._opened_by = 0
         self._inode: tuple[int, int] | None = None
-        self._guard = threading.RLock()
+        self.guard = threading.RLock()
 
     @property
     def identity(self) -> str:
@@ -83,7 +84,7 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        with self._guard:
+        with self.guard:
             if self._connection is not None and self._opened_by == os.getpid():
                 self._connection.close()
             self._connection = None
@@ -95,10 +96,13 @@ class SqliteFile:
             return None
         return found.st_dev, found.st_ino
 
-    async def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def transact(
+        self, work: Callable[[sqlite3.Connection], T], *, on_rollback: Callable[[], None] | None = None
+    ) -> T:
         """Run ``work`` in one immediate transaction; all of it is kept or nothing.
 
         It is tried at once. While another process writes, the event loop goes on and it is tried again.
+        ``on_rollback`` is called when it had begun and is taken back.
 
         Raises:
             StoreError: The file was busy for 10 s, or cannot be written.
@@ -107,7 +111,7 @@ class SqliteFile:
         wait = _FIRST_WAIT_SECONDS
         while True:
             try:
-                return self.transact_now(work)
+                return self.transact_now(work, on_rollback=on_rollback)
             except _BusyError as busy:
                 if clock.monotonic() - started > _BUSY_LIMIT_SECONDS:
                     raise StoreError(
@@ -117,19 +121,25 @@ class SqliteFile:
             await clock.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
 
-    def transact_now(self, work: Callable[[sqlite3.Connection], T], *, patient: bool = False) -> T:
+    def transact_now(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        patient: bool = False,
+        on_rollback: Callable[[], None] | None = None,
+    ) -> T:
         """As :meth:`transact`, at once; ``patient`` waits for another writer for half a second.
 
         Raises:
             TimeoutError: Another process is writing; nothing was done.
         """
         try:
-            with self._guard:
+            with self.guard:
                 connection = self.connection
                 if patient:
                     with self._waiting(connection):
-                        return _transaction(connection, work)
-                return _transaction(connection, work)
+                        return _transaction(connection, work, on_rollback)
+                return _transaction(connection, work, on_rollback)
         except sqlite3.Error as problem:
             raise self._explained(problem) from problem
 
@@ -150,7 +160,7 @@ class SqliteFile:
 
     def _read(self, work: Callable[[sqlite3.Connection], T], *, patient: bool) -> T:
         try:
-            with self._guard:
+            with self.guard:
                 connection = self.connection
                 if connection.in_transaction:  # a caller's filter that reads the store itself
                     return work(connection)
@@ -271,7 +281,11 @@ class SqliteFile:
             connection.execute(f"PRAGMA user_version={newest}")
 
 
-def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+def _transaction(
+    connection: sqlite3.Connection,
+    work: Callable[[sqlite3.Connection], T],
+    on_rollback: Callable[[], None] | None,
+) -> T:
     connection.execute("BEGIN IMMEDIATE")
     try:
         result = work(connection)
@@ -279,6 +293,8 @@ def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connect
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        if on_rollback is not None:
+            on_rollback()
         raise
     return result
 

@@ -18,17 +18,32 @@ _held_here: set[str] = set()
 
 def take(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -> LeaseHolder | None:
     """Take the lease inside a transaction; the present holder when it is alive and its time is not up."""
-    key = key_of(session_id)
-    now = clock.now().timestamp()
-    row = db.execute("SELECT token, host, pid, started, expires FROM lease WHERE key = ?", (key,)).fetchone()
-    if row is not None and row[4] > now and not _is_dead(*row[:4]):
-        return LeaseHolder(row[0], row[1], row[2], datetime.fromtimestamp(row[4], UTC))
+    holder = holder_of(db, session_id)
+    if holder is not None:
+        return holder
     db.execute(
         "INSERT OR REPLACE INTO lease(key, token, host, pid, started, expires) VALUES(?, ?, ?, ?, ?, ?)",
-        (key, token, socket.gethostname(), os.getpid(), _started(os.getpid()), now + seconds),
+        (
+            key_of(session_id),
+            token,
+            socket.gethostname(),
+            os.getpid(),
+            _started(os.getpid()),
+            clock.now().timestamp() + seconds,
+        ),
     )
     _held_here.add(token)
     return None
+
+
+def holder_of(db: sqlite3.Connection, session_id: str) -> LeaseHolder | None:
+    """Who holds the lease: None where nobody does, where its time is up, or where the holder is known to be gone."""
+    row = db.execute(
+        "SELECT token, host, pid, started, expires FROM lease WHERE key = ?", (key_of(session_id),)
+    ).fetchone()
+    if row is None or row[4] <= clock.now().timestamp() or _is_dead(*row[:4]):
+        return None
+    return LeaseHolder(row[0], row[1], row[2], datetime.fromtimestamp(row[4], UTC))
 
 
 def renew(db: sqlite3.Connection, session_id: str, token: str, seconds: float) -> bool:

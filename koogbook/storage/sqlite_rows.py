@@ -16,6 +16,7 @@ from koogbook.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     CorruptStoreError,
+    SessionBusyError,
 )
 from koogbook.features.persistence.checkpoint import (
     Checkpoint,
@@ -27,6 +28,7 @@ from koogbook.features.persistence.checkpoint import (
 )
 from koogbook.features.persistence.storage import CheckpointFilter
 from koogbook.messages.model import LLModel, LLMParams
+from koogbook.storage import sqlite_leases
 from koogbook.storage.sqlite_schema import as_bytes, as_text, conversation_id, key_of
 from koogbook.storage.sqlite_segments import read_history
 
@@ -43,6 +45,7 @@ class Setting(Struct, frozen=True):
     input: bytes
     fingerprint: str
     strategy_version: str
+    schema_version: int = 1  # for ever: what is meant where a file does not say
 
 
 class State(Struct, frozen=True, array_like=True):
@@ -186,6 +189,7 @@ def _undamaged_info(row: Row, setting: Setting) -> CheckpointInfo:
         left_out=decode_names(row.left_out) if row.left_out else (),
         bytes=row.bytes,
         run_id=setting.run_id,
+        schema_version=setting.schema_version,
     )
 
 
@@ -257,6 +261,12 @@ def fork_row(
     target = conversation_id(db, to_session_id)
     if db.execute("SELECT 1 FROM checkpoint WHERE conversation = ? LIMIT 1", (target,)).fetchone():
         raise CheckpointConflictError(session_in_use(to_session_id))
+    holder = sqlite_leases.holder_of(db, to_session_id)
+    if holder is not None:
+        raise SessionBusyError(
+            f"Session {to_session_id!r} is being run by process {holder.pid} on {holder.host}, and a fork begins a new "
+            "session. Nothing was changed. Choose another session id for the fork."
+        )
     origin = row[1:]
     db.execute(
         "INSERT INTO checkpoint(conversation, version, id, parent, kind, created, path, segment, length, "

@@ -156,6 +156,7 @@ class CheckpointWriter:
             input=draft.input,
             fingerprint=draft.fingerprint,
             strategy_version=draft.strategy_version,
+            schema_version=draft.schema_version,
         )
         known = self._settings.get(setting)
         if known is not None:

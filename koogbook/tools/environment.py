@@ -5,26 +5,57 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from koogbook import clock
+from koogbook.errors import FeatureError
 from koogbook.events import ToolCallCompleted, ToolCallFailed, ToolCallStarting, ToolValidationFailed
 from koogbook.messages.message import Message, tool_result
 from koogbook.messages.parts import ToolCall
-from koogbook.pipeline import EventLog
+from koogbook.pipeline import EventLog, Wrapper, wrapped
 from koogbook.tools.tool import Tool, ToolRegistry
 
 
-async def run_calls(calls: Iterable[ToolCall], tools: ToolRegistry, log: EventLog) -> list[Message]:
+async def run_calls(
+    calls: Iterable[ToolCall], tools: ToolRegistry, log: EventLog, around: Sequence[Wrapper] = ()
+) -> list[Message]:
     """Run tool calls one by one and give one result message per call, in call order.
 
     An unknown tool, arguments that do not fit, or an exception in the tool become an error result for the model; the
     run goes on. A tool that returns None succeeded. A synchronous tool runs in a thread. Cancellation goes through.
+
+    Args:
+        calls: What the model asked for.
+        tools: What it may ask for.
+        log: Takes the events.
+        around: Wrappers of each call, outermost first; what they raise ends the run.
+
+    Raises:
+        FeatureError: A wrapper gave something else than a tool message with the result of its call.
     """
-    return [await _run_call(call, tools, log) for call in calls]
+    return [await _run_wrapped(call, tools, log, around) for call in calls]
+
+
+async def _run_wrapped(
+    call: ToolCall, tools: ToolRegistry, log: EventLog, around: Sequence[Wrapper]
+) -> Message:
+    if not around:
+        return await _run_call(call, tools, log)
+    result = await wrapped(around, lambda asked: _run_call(asked, tools, log))(call)
+    if (
+        not isinstance(result, Message)
+        or result.role != "tool"
+        or [one.call_id for one in result.results] != [call.id]
+    ):
+        given = result.role if isinstance(result, Message) else type(result).__name__
+        raise FeatureError(
+            f"around_tool_call of call {call.id!r} of {call.tool!r} gave {given} and not a tool message with the "
+            "result of this call. Nothing was appended. Return what call gives, or kb.tool_result(tool_call, ...)."
+        )
+    return result
 
 
 async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Message:

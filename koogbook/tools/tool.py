@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from koogbook.errors import ToolError
+from koogbook.functions import annotated, is_async
 
 
 class ToolSpec(Struct, frozen=True):
@@ -34,9 +34,7 @@ class Tool:
         self, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> None:
         self.function = function
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            type(function).__call__
-        )
+        self.is_async = is_async(function)
         chosen = name or getattr(function, "__name__", "")
         if not chosen or chosen == "<lambda>":
             raise ToolError("A tool needs a name: use a def, or Tool(function, name=...).")
@@ -64,7 +62,7 @@ class Tool:
 def _arguments(function: Callable[..., Any], name: str) -> type[Struct]:
     fields: list[Any] = []
     try:
-        hints = get_type_hints(_annotated(function), include_extras=True)
+        hints = get_type_hints(annotated(function), include_extras=True)
     except (NameError, TypeError) as problem:
         raise ToolError(f"Tool {name!r}: an annotation cannot be resolved: {problem}.") from problem
     for parameter in inspect.signature(function).parameters.values():
@@ -95,13 +93,6 @@ def _schema(arguments: type[Struct]) -> dict[str, Any]:
     definitions = schema.pop("$defs")
     top: dict[str, Any] = definitions.pop(schema["$ref"].rpartition("/")[2])
     return {**top, "$defs": definitions} if definitions else top
-
-
-def _annotated(function: Any) -> Any:
-    """What carries the annotations: the function inside a partial, the method of a callable object."""
-    while isinstance(function, partial):
-        function = function.func
-    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def tool(function: Callable[..., Any]) -> Tool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
@@ -30,6 +32,7 @@ _ROLES: Final[dict[str, Role]] = {
 }
 _TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
 _MILLISECONDS_FROM: Final = 1e11
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
@@ -59,6 +62,7 @@ class _Reader:
         self.places: list[str] = []
         self.defects: list[Defect] = []
         self.tool_names: dict[str, str] = {}
+        self.call_places: dict[str, str] = {}
         self.given_ids = Counter(
             entry["id"]
             for entry in conversation.entries
@@ -74,6 +78,10 @@ class _Reader:
         if not isinstance(raw, dict):
             self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
             return
+        for field, at in _lone_surrogates(raw):
+            self.report(
+                "lone_surrogate", f"half of a pair of characters, at {at} of the text, kept as it is", field
+            )
         given = raw.get("role")
         role = _ROLES.get(given) if isinstance(given, str) else None
         if role is None:
@@ -196,6 +204,8 @@ class _Reader:
             self.report("bad_call", f"no call with a name, kept in the metadata: {preview(entry)}", field)
             return entry
         call_id = entry.get("id") if isinstance(entry.get("id"), str) else None
+        if call_id is not None:
+            self._note_call_id(call_id, field)
         if body_key == "custom":
             calls.append(ToolCall(name, str(body.get("input", "")), call_id))
             return entry
@@ -204,6 +214,17 @@ class _Reader:
         if call_id is not None:
             self.tool_names[call_id] = name
         return {**entry, body_key: {**body, "arguments": args}}
+
+    def _note_call_id(self, call_id: str, field: str) -> None:
+        before = self.call_places.get(call_id)
+        if before is not None:
+            self.report(
+                "reused_call_id",
+                f"call id {preview(call_id)!r} was used before, at {before}; a result belongs to the nearest call "
+                "before it",
+                f"{field}.id",
+            )
+        self.call_places[call_id] = self.place + field
 
     def _arguments(self, tool: str, value: Any, field: str) -> str:
         if not isinstance(value, str):
@@ -244,6 +265,19 @@ class _Reader:
                     return found
                 self.report("bad_time", f"{preview(value)!r} is no time", f".{field}")
         return UNKNOWN_TIME + timedelta(seconds=number)
+
+
+def _lone_surrogates(raw: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """The places of texts that hold half of a surrogate pair, and where in the text the first one is."""
+    waiting: list[tuple[str, Any]] = [("", raw)]
+    while waiting:
+        field, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend((f"{field}.{key}", inner) for key, inner in reversed(value.items()))
+        elif isinstance(value, list):
+            waiting.extend((f"{field}[{at}]", value[at]) for at in reversed(range(len(value))))
+        elif isinstance(value, str) and not value.isascii() and (found := _SURROGATE.search(value)):
+            yield field, found.start()
 
 
 def _as_time(value: Any) -> datetime | None:

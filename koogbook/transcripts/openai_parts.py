@@ -28,7 +28,8 @@ def part_from_openai(raw: Any) -> tuple[Part, dict[str, Any] | None]:
         if merged(plain, surplus) == raw:
             return part, surplus
     kind = raw.get("type") if isinstance(raw, dict) else type(raw).__name__
-    return Foreign(kind=str(kind), raw=json.dumps(raw, ensure_ascii=False)), None
+    # Keys in order, as in metadata: the same part is the same value whichever way it came.
+    return Foreign(kind=str(kind), raw=json.dumps(raw, ensure_ascii=False, sort_keys=True)), None
 
 
 def part_to_openai(part: Part) -> dict[str, Any]:

@@ -7,30 +7,33 @@ from collections.abc import Iterable, Sequence
 
 from koogbook.messages.message import Message
 from koogbook.messages.pairing import Pairing, pair_messages
-from koogbook.messages.parts import Part, ToolCall, ToolResult
+from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
 from koogbook.transcripts.transcript import Defect, preview
 
 
-def repair_pairs(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
+def repair_pairs(
+    messages: Sequence[Message], *, open_tail: bool = True
+) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
     """Make tool calls and results belong together, and say what was done.
 
     Taken out: results without a call, calls in the middle without a result, and messages that hold nothing
     else. Moved: results that are not in the order of their calls. Calls of the last assistant message may
-    stay open. Each change is a defect of kind ``repaired`` with the position in ``messages`` and a preview of
-    the content; ``messages`` itself is not touched.
+    stay open, unless ``open_tail`` is false: then those are taken out as well. Each change is a defect of kind
+    ``repaired`` with the position in ``messages`` and a preview of the content; ``messages`` itself is not
+    touched.
     """
     pairing = pair_messages(messages)
-    if not pairing.defects:
+    if not pairing.defects and (open_tail or pairing.tail is None):
         return tuple(messages), ()
     changes: list[Defect] = []
-    kept = _without_strays(messages, pairing, changes)
+    kept = _without_strays(messages, pairing, changes, open_tail)
     return _in_call_order(messages, kept, pairing, changes), tuple(
         sorted(changes, key=lambda one: one.position)
     )
 
 
 def _without_strays(
-    messages: Sequence[Message], pairing: Pairing, changes: list[Defect]
+    messages: Sequence[Message], pairing: Pairing, changes: list[Defect], open_tail: bool
 ) -> dict[int, Message]:
     called = {(pair.call_message, pair.call_part) for pair in pairing.pairs}
     answered = {(pair.result_message, pair.result_part) for pair in pairing.pairs}
@@ -42,7 +45,7 @@ def _without_strays(
         parts: list[Part] = []
         for index, part in enumerate(message.parts):
             # A call may stay open only where no later one was answered: its result would come out of order.
-            may_be_open = position == pairing.tail and index > last_answered
+            may_be_open = open_tail and position == pairing.tail and index > last_answered
             if isinstance(part, ToolCall) and not may_be_open and (position, index) not in called:
                 text = f"a call of {part.tool} without a result was taken out: {preview(part.args)}"
             elif isinstance(part, ToolResult) and (position, index) not in answered:
@@ -53,7 +56,7 @@ def _without_strays(
             changes.append(Defect(position, "repaired", text, f"messages[{position}]"))
         if len(parts) == len(message.parts):
             kept[position] = message
-        elif parts:
+        elif any(not isinstance(part, Text) or part.text for part in parts):
             kept[position] = message.with_parts(parts)
     return kept
 

@@ -24,9 +24,11 @@ DefectKind = Literal[
     "duplicate_id",
     "empty_content",
     "empty_conversation",
+    "lone_surrogate",
     "orphan_result",
     "out_of_order",
     "repaired",
+    "reused_call_id",
     "torn_line",
     "unanswered_call",
     "unkept_fields",
@@ -103,14 +105,15 @@ class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omi
         loaded: dict[str, Any] = json.loads(self.extra_json)
         return loaded
 
-    def repaired(self) -> Transcript:
+    def repaired(self, *, open_tail: bool = True) -> Transcript:
         """This conversation with a history that a provider takes; what was changed is added to the defects.
 
-        See :func:`koogbook.transcripts.repair.repair_pairs`. The transcript itself stays as it is.
+        See :func:`koogbook.transcripts.repair.repair_pairs`; ``open_tail``: calls at the end may still wait for their
+        results. The transcript itself stays as it is.
         """
         from koogbook.transcripts.repair import repair_pairs
 
-        messages, changes = repair_pairs(self.messages)
+        messages, changes = repair_pairs(self.messages, open_tail=open_tail)
         return replace(self, messages=messages, defects=self.defects + changes)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import koogbook as kb
+from koogbook.compression.compose import Composition, Summary
 from koogbook.errors import CompressionError, InvalidCompressionError
 from koogbook.messages.message import MEMORY_FACTS_MARKER
 
@@ -271,6 +272,47 @@ async def test_an_own_strategy_can_summarise_and_compose() -> None:
 
     assert [message.text for message in done.prompt if message.is_summary] == ["S1", "S2"]
     assert [one.sources for one in done.ledger.new_messages] == [(0, 1, 2), (3, 4, 5, 6)]
+
+
+@pytest.mark.parametrize("role", [kb.system, kb.user, kb.assistant])
+async def test_a_note_that_a_strategy_adds_is_no_summary_that_is_too_long(role: Any) -> None:
+    """Longer than what is gone is said of summaries alone; this one leaves everything and adds to it [CMP-13]."""
+    done = await run(lambda session, memory: [role("a note of some length"), *session.messages])
+
+    assert (done.ledger.status, len(done.prompt)) == ("applied", 7)
+    assert [one.position for one in done.ledger.new_messages] == [0]
+
+
+@pytest.mark.parametrize("name", ["koogbook.summary", None])
+async def test_a_summary_counts_against_what_it_replaces_without_the_notes_beside_it(
+    name: str | None,
+) -> None:
+    """By its name or by its place among a composition's summaries; the long note decides nothing [CMP-13]."""
+    history = [kb.user("first"), kb.assistant("The train is full. " * 20), kb.user("last")]
+
+    def note_and_sum_up(session: Any, memory: Sequence[kb.Message]) -> Any:
+        first, gone, last = session.messages
+        summary = Summary(kb.assistant("It is full.", name=name), (gone.id,))
+        note = kb.system("Be brief. " * 60)
+        return Composition((note, first, summary.message, last), (summary,))
+
+    done = await kb.compress(history, Own(note_and_sum_up), executor=kb.OfflineExecutor())
+
+    assert done.ledger.status == "applied"
+
+
+async def test_a_composed_summary_of_any_name_is_refused_where_it_is_longer() -> None:
+    """A strategy that names its summary counts as having made one [CMP-13]."""
+
+    def sum_up(session: Any, memory: Sequence[kb.Message]) -> Any:
+        first, gone, last = session.messages
+        summary = Summary(kb.assistant("It is full, very full. " * 20), (gone.id,))
+        return Composition((first, summary.message, last), (summary,))
+
+    history = [kb.user("first"), kb.assistant("The train is full."), kb.user("last")]
+    done = await kb.compress(history, Own(sum_up), executor=kb.OfflineExecutor())
+
+    assert done.ledger.status == "refused"
 
 
 async def test_the_history_given_is_never_changed() -> None:

@@ -14,13 +14,16 @@ from random_histories import WHEN, histories
 import koogbook as kb
 from koogbook.compression.compose import Summary, compose
 from koogbook.messages.message import MEMORY_FACTS_MARKER
+from koogbook.messages.model import LLMParams, ToolChoice
 from koogbook.messages.pairing import pair_messages
 
 MARKED = f"{MEMORY_FACTS_MARKER}: peanuts are poison"
 quick = settings(max_examples=80, deadline=None)
 
 
-def compressed(history: Sequence[kb.Message], strategy: object = None, **options: object) -> kb.Compressed:
+def compressed(
+    history: Sequence[kb.Message] | kb.Prompt, strategy: object = None, **options: object
+) -> kb.Compressed:
     """The history after one compression; the summary is ``TLDR`` unless an executor is given."""
     executor = options.pop("executor", kb.ScriptedExecutor(lambda request: "TLDR"))
     options.setdefault("allow_longer", True)
@@ -220,7 +223,7 @@ def test_koogs_order_is_by_time_stamp() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 200])
 def test_the_request_for_a_summary_is_valid_for_every_provider(repeats: int) -> None:
-    """One instruction, one quoted text, no tools and no tool parts, however long the tool history [CMP-08a]."""
+    """One instruction, one quoted text, nothing of tools or choices, however long the tool history [CMP-08a]."""
     executor = kb.ScriptedExecutor(["TLDR"])
     call = kb.ToolCall("look", '{"q": 1}')
     pairs = [kb.assistant(calls=[call]), kb.tool_result(call, "found")]
@@ -228,12 +231,16 @@ def test_the_request_for_a_summary_is_valid_for_every_provider(repeats: int) -> 
     fresh = [
         kb.Message(role=m.role, parts=m.parts, id=f"p{n}", time=WHEN) for n, m in enumerate(pairs * repeats)
     ]
-    compressed([kb.user("go"), *fresh], executor=executor)
+    params = LLMParams(
+        temperature=0.25, tool_choice=ToolChoice("named", "look"), choices=3, stop=("</message>",)
+    )
+    done = compressed(kb.Prompt([kb.user("go"), *fresh], params=params), executor=executor)
 
     request = executor.requests[0]
     assert [message.role for message in request.messages] == ["system", "user"]
     assert (request.tools, [m.calls or m.results for m in request.messages]) == ((), [(), ()])
-    assert request.purpose == "compression"
+    assert (request.purpose, request.params) == ("compression", LLMParams(temperature=0.25))
+    assert done.prompt.params == params
 
 
 def test_instruction_and_quoted_text_do_not_enter_the_history() -> None:

@@ -16,7 +16,7 @@ from koogbook.errors import (
     ToolPairingError,
 )
 from koogbook.llm.context import LLMContext
-from koogbook.messages.model import LLMParams
+from koogbook.messages.model import LLMParams, ToolChoice
 
 
 def weather(city: str) -> str:
@@ -241,6 +241,55 @@ async def test_params_and_model_of_the_session_are_sent(make_context: Any) -> No
     assert executor.requests[0].model.id == "other"
 
 
+async def test_without_tools_no_tool_choice_is_sent(make_context: Any) -> None:
+    """A provider refuses to be forced to a tool that is not on offer; other params go as they are [SES-07]."""
+    executor = kb.ScriptedExecutor(["a"])
+    context = make_context(executor, [kb.user("x")], tools=[weather])
+    async with context.write_session() as session:
+        session.params = LLMParams(tool_choice=ToolChoice("required"), temperature=0.25, stop=("END",))
+        await session.request_without_tools()
+
+    assert executor.requests[0].params == LLMParams(temperature=0.25, stop=("END",))
+    assert context.committed.prompt.params.tool_choice == ToolChoice("required")
+
+
+async def test_with_tools_the_tool_choice_is_sent(make_context: Any) -> None:
+    """It belongs to the tools that are on offer [SES-07]."""
+    executor = kb.ScriptedExecutor(["a"])
+    context = make_context(executor, [kb.user("x")], tools=[weather])
+    async with context.write_session() as session:
+        session.params = LLMParams(tool_choice=ToolChoice("named", "weather"))
+        await session.request()
+
+    assert executor.requests[0].params.tool_choice == ToolChoice("named", "weather")
+
+
+async def test_what_is_sent_beside_the_history_leaves_params_of_the_conversation_out(
+    make_context: Any,
+) -> None:
+    """No tool choice, no number of choices, no stop texts; the stored params stay [CMP-08a]."""
+    executor = kb.ScriptedExecutor(["a"])
+    context = make_context(executor, [kb.user("x")], tools=[weather])
+    params = LLMParams(tool_choice=ToolChoice("required"), choices=3, stop=("END",), temperature=0.25)
+    async with context.write_session() as session:
+        session.params = params
+        await session.send([kb.user("sum it up")])
+
+    assert executor.requests[0].params == LLMParams(temperature=0.25)
+    assert context.committed.prompt.params == params
+
+
+async def test_params_given_for_what_is_sent_keep_their_stop_texts(make_context: Any) -> None:
+    """They are meant for this request; without tools and with one reply, choices of both kinds are not [CMP-08a]."""
+    executor = kb.ScriptedExecutor(["a"])
+    context = make_context(executor, [kb.user("x")])
+    async with context.read_session() as session:
+        params = LLMParams(tool_choice=ToolChoice("required"), choices=3, stop=("END",))
+        await session.send([kb.user("sum it up")], params=params)
+
+    assert executor.requests[0].params == LLMParams(stop=("END",))
+
+
 async def test_without_tools_calls_and_results_are_sent_as_text(make_context: Any) -> None:
     """Providers refuse them beside an empty tool list; the history keeps its parts [SES-07]."""
     call = kb.ToolCall("weather", '{"city":"Bonn"}', "c1")
@@ -267,6 +316,22 @@ async def test_a_broken_history_is_refused_before_it_is_sent(make_context: Any) 
             await session.request()
 
     assert executor.prompts == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [kb.tool_result("call-9", "x"), kb.assistant(calls=[kb.ToolCall("weather", "{}", "call-9")])],
+    ids=["a result without a call", "a call without a result"],
+)
+async def test_broken_messages_beside_the_history_are_refused_before_they_are_sent(
+    context: LLMContext, broken: kb.Message
+) -> None:
+    """``send`` holds to the rule of ``request``, and the error names it [EXE-02]."""
+    async with context.read_session() as session:
+        with pytest.raises(ToolPairingError, match=r"^send\(\).*call-9"):
+            await session.send([kb.user("x"), broken])
+
+    assert _offline(context).prompts == []
 
 
 async def test_a_call_that_waits_for_its_result_is_not_sent_with_tools(make_context: Any) -> None:
@@ -478,3 +543,15 @@ async def test_any_text_goes_through_a_session(make_context: Any, text: str) -> 
 
     assert reply.text == text
     assert context.committed.prompt.messages[-1].text == text
+
+
+async def test_compat_koog_doubles_an_appended_message(make_context: Any) -> None:
+    """All named options go over to Koog's behaviour at once. [SES-06a]"""
+    context = make_context()
+    context.compat = "koog"
+    again = kb.user("again")
+    async with context.write_session() as session:
+        session.append(again)
+        session.append(again)
+
+    assert context.committed.prompt.messages[-2:] == (again, again)

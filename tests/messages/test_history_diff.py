@@ -73,7 +73,11 @@ def test_only_a_message_with_the_same_content_counts_as_kept(
     """Kept is a promise that nothing about it is different for the model."""
     diff = diff_messages(before, after)
 
-    kept = [(before[f.position], after[f.new_position]) for f in diff.fates if f.fate == "kept"]
+    kept = [
+        (before[f.position], after[f.new_position])
+        for f in diff.fates
+        if f.fate == "kept" and f.new_position is not None
+    ]
     assert [(one.role, one.parts) for one, _ in kept] == [(other.role, other.parts) for _, other in kept]
 
 
@@ -95,7 +99,8 @@ def test_a_moved_message_is_found_by_its_id(history: list[Message], random: obje
 
     diff = diff_messages(history, moved)
 
-    assert [moved[fate.new_position].id for fate in diff.fates] == [found.id for found in history]
+    places = [fate.new_position for fate in diff.fates if fate.new_position is not None]
+    assert [moved[place].id for place in places] == [found.id for found in history]
 
 
 def test_the_same_id_with_other_content_is_an_edit() -> None:
@@ -161,6 +166,36 @@ def test_a_summary_is_new_even_where_it_repeats_an_original() -> None:
     diff = diff_messages(before, [summary])
 
     assert (fates(diff), diff.new_positions) == ([("dropped", None)], (0,))
+
+
+@pytest.mark.parametrize(
+    "text", ["Take the train at ten and book a seat.", "Take the train at ten and book two seats."]
+)
+def test_a_message_that_is_known_to_be_new_is_no_earlier_one(text: str) -> None:
+    """A second summary may say the same as the first, or most of it, and is still another message."""
+    before = [said("Take the train at ten and book a seat.", "a", name=SUMMARY_NAME)]
+    after = [said(text, "b", name=SUMMARY_NAME)]
+
+    diff = diff_messages(before, after, new_ids={"b"})
+
+    assert (fates(diff), diff.new_positions) == ([("dropped", None)], (0,))
+
+
+def test_an_original_goes_to_the_copy_that_is_not_known_to_be_new() -> None:
+    """Of two messages with its words, the one that is new takes nothing away from the other."""
+    before = [said("Take the train at ten.", "a")]
+    after = [said("Take the train at ten.", "new"), said("Take the train at ten.", "copy")]
+
+    diff = diff_messages(before, after, new_ids={"new"})
+
+    assert (fates(diff), diff.new_positions) == ([("kept", 1)], (0,))
+
+
+def test_a_message_that_is_called_new_is_still_found_by_its_id() -> None:
+    """An id that both histories have says more than the word of the caller."""
+    message = said("Take the train at ten.", "a")
+
+    assert fates(diff_messages([message], [message], new_ids={"a"})) == [("kept", 0)]
 
 
 def test_an_id_that_stands_twice_prefers_equal_content() -> None:

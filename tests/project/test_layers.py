@@ -17,6 +17,7 @@ LAYERS = [
     "errors",
     "clock",
     "code_place",
+    "functions",
     "messages",
     "state",
     "events",
@@ -30,6 +31,7 @@ LAYERS = [
     "storage",
     "agents",
     "notebook",
+    "demo_page",
     "demo",
     "cli",
 ]

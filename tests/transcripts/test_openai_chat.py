@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,8 +94,30 @@ def test_a_result_gets_the_name_of_its_call() -> None:
 
 
 def test_a_call_id_that_is_used_again_belongs_to_the_nearest_call() -> None:
-    """Some exporters number calls anew in each turn."""
+    """Some exporters number calls anew in each turn; both results keep their tools [EXE-07]."""
+    messages, _ = read(call(), ANSWER, call(name="clock"), {**ANSWER, "content": "12:00"})
+
+    assert [result.tool for one in messages for result in one.results] == ["weather", "clock"]
+
+
+def test_a_call_id_that_is_used_again_is_listed_with_both_places() -> None:
+    """A program that joins by id alone would take one result for the other [EXE-07]."""
     _, defects = read(call(), ANSWER, call(name="clock"), {**ANSWER, "content": "12:00"})
+
+    assert [(one.kind, one.position, one.where) for one in defects] == [
+        ("reused_call_id", 2, "$[2].tool_calls[0].id")
+    ]
+    assert "'call_1' was used before, at $[0].tool_calls[0]" in defects[0].text
+
+
+def test_calls_with_ids_of_their_own_and_calls_without_are_not_listed() -> None:
+    """Only the same id twice is odd [EXE-07]."""
+    old = {"role": "assistant", "content": None, "function_call": {"name": "clock", "arguments": "{}"}}
+    _, defects = read(
+        *(call(), ANSWER),
+        *(call(call_id="call_2"), {**ANSWER, "tool_call_id": "call_2"}),
+        *(old, {"role": "function", "name": "clock", "content": "12:00"}) * 2,
+    )
 
     assert defects == ()
 
@@ -176,7 +199,7 @@ def test_an_unknown_part_is_kept_raw_and_listed() -> None:
     """A newer format may bring parts that are not known yet."""
     messages, defects = read({"role": "user", "content": [{"type": "hologram", "beam": 7}]})
 
-    assert messages[0].parts == (Foreign("hologram", '{"type": "hologram", "beam": 7}'),)
+    assert messages[0].parts == (Foreign("hologram", '{"beam": 7, "type": "hologram"}'),)
     assert (kinds(defects), defects[0].where) == (["unknown_part"], "$[0].content[0]")
 
 
@@ -282,7 +305,38 @@ def test_open_calls_at_the_end_are_no_defect() -> None:
 
 
 def test_a_lone_surrogate_survives() -> None:
-    """Half of an emoji, cut by some exporter, is text that Python can hold."""
-    messages, defects = read({"role": "user", "content": "cut \ud83d"})
+    """Half of an emoji, cut by some exporter, is text that Python can hold [EXE-07]."""
+    messages, _ = read({"role": "user", "content": "cut \ud83d"})
 
-    assert (messages[0].text, defects) == ("cut \ud83d", ())
+    assert messages[0].text == "cut \ud83d"
+
+
+@pytest.mark.parametrize(
+    ("entry", "where"),
+    [
+        ({"role": "user", "content": "cut \ud83d"}, "$[1].content"),
+        ({"role": "user", "content": [{"type": "text", "text": "fine \udf89"}]}, "$[1].content[0].text"),
+        (call('{"city": "\ud83d"}'), "$[1].tool_calls[0].function.arguments"),
+        ({"role": "user", "content": "Hello", "name": "\udf89"}, "$[1].name"),
+    ],
+    ids=["text", "part", "arguments", "name"],
+)
+def test_a_lone_surrogate_is_listed_with_its_place(entry: dict[str, Any], where: str) -> None:
+    """Most servers refuse such a text, so a reader should know where it is [EXE-07]."""
+    _, defects = read({"role": "user", "content": "Hello"}, entry)
+
+    assert [(one.kind, one.position, one.where) for one in defects] == [("lone_surrogate", 1, where)]
+
+
+def test_the_entry_of_a_lone_surrogate_says_where_in_the_text_it_is() -> None:
+    """A text may be long [EXE-07]."""
+    _, defects = read({"role": "user", "content": "fine \udf89 done"})
+
+    assert "at 5 of the text, kept as it is" in defects[0].text
+
+
+def test_a_whole_emoji_is_no_defect() -> None:
+    """Two halves in JSON escapes are one character [EXE-07]."""
+    messages, defects = read(json.loads('{"role": "user", "content": "\\ud83c\\udf89"}'))
+
+    assert (messages[0].text, defects) == ("🎉", ())

@@ -37,9 +37,19 @@ def test_a_repaired_history_has_no_pairing_defect(history: list[Message]) -> Non
 
 @given(HISTORIES)
 @settings(max_examples=200, deadline=None)
-def test_every_change_is_listed(history: list[Message]) -> None:
-    """Where nothing is listed nothing was changed, and each part that is gone has an entry."""
-    repaired, changes = repair_pairs(history)
+def test_nothing_is_open_where_no_tail_may_be(history: list[Message]) -> None:
+    """Such a history can be gone on with by a user message [EXE-02]."""
+    repaired, _ = repair_pairs(history, open_tail=False)
+    pairing = pair_messages(repaired)
+
+    assert (pairing.defects, pairing.tail) == ((), None)
+
+
+@given(HISTORIES, st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_every_change_is_listed(history: list[Message], open_tail: bool) -> None:
+    """Where nothing is listed nothing was changed, and each part that is gone has an entry [EXE-07]."""
+    repaired, changes = repair_pairs(history, open_tail=open_tail)
     missing = sum(len(one.calls + one.results) for one in history) - sum(
         len(one.calls + one.results) for one in repaired
     )
@@ -96,6 +106,23 @@ def test_open_calls_at_the_end_stay() -> None:
     repaired, _ = repair_pairs(history)
 
     assert repaired == history[1:]
+
+
+def test_open_calls_at_the_end_are_taken_out_where_nothing_may_be_open() -> None:
+    """What was answered stays, and what was not is listed [EXE-02]."""
+    asked, clock = assistant(calls=[CLOCK, WEATHER]), tool_result(CLOCK, "12:00")
+    repaired, changes = repair_pairs([HELLO, asked, clock], open_tail=False)
+
+    assert repaired == (HELLO, asked.with_parts(asked.parts[:1]), clock)
+    assert [(one.kind, one.position) for one in changes] == [("repaired", 1)]
+    assert "a call of weather without a result was taken out" in changes[0].text
+
+
+def test_a_message_with_an_empty_text_beside_its_open_call_is_taken_out() -> None:
+    """A message that says nothing would be refused as well [EXE-02]."""
+    repaired, _ = repair_pairs([assistant("", calls=[CLOCK]), HELLO])
+
+    assert repaired == (HELLO,)
 
 
 def test_results_are_put_in_the_order_of_their_calls() -> None:

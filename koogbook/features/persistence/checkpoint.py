@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -12,13 +14,17 @@ from koogbook.errors import CheckpointError
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, LLMParams
 
+#: The form in which a checkpoint holds its state; a change of that form gets the next number.
+SCHEMA_VERSION = 1
+
 Kind = Literal["node", "manual", "rollback", "fork", "interrupt", "tombstone"]
 
 
 class CheckpointInfo(Struct, frozen=True, kw_only=True):
     """A checkpoint without its messages and state: what a table shows.
 
-    ``version`` is the running number in the session, from 0. ``path`` is the node that completed
+    ``version`` is the running number in the session, from 0; ``schema_version`` tells the form of the checkpoint
+    itself, ``strategy_version`` is the strategy's own. ``path`` is the node that completed
     (``strategy/subgraph/node``); ``node_path`` puts the agent id before it, as Koog prints it. ``parent`` is the id of
     the checkpoint that it follows, in another session where it is the first of a fork. ``bytes`` is what this
     checkpoint added to the store.
@@ -40,6 +46,7 @@ class CheckpointInfo(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     bytes: int = 0
     run_id: str = ""
+    schema_version: int = SCHEMA_VERSION
 
     @property
     def node_path(self) -> str:
@@ -70,6 +77,15 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     storage: dict[str, bytes]
     fingerprint_body: bytes = b""
 
+    @property
+    def output_type(self) -> str:
+        """The declared type of the output in words, as the fingerprint has it; empty where it has none."""
+        try:
+            output: object = json.loads(self.fingerprint_body)["nodes"][self.info.path][1]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return ""
+        return output if isinstance(output, str) else ""
+
 
 def fork_of(checkpoint: Checkpoint, to_session_id: str, *, fork_id: str, created: datetime) -> Checkpoint:
     """The first checkpoint of a fork: the same state under another session id.
@@ -90,6 +106,28 @@ def fork_of(checkpoint: Checkpoint, to_session_id: str, *, fork_id: str, created
         bytes=0,
     )
     return replace(checkpoint, info=info)
+
+
+def forks_of(own: Sequence[CheckpointInfo], everything: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
+    """The checkpoints of all sessions that were forked from these, and of those forked from them in turn."""
+    sessions = {info.session_id for info in own}
+    ids = {info.id for info in own}
+    found: list[CheckpointInfo] = []
+    while True:
+        new = {
+            info.session_id
+            for info in everything
+            if info.version == 0
+            and info.kind == "fork"
+            and info.parent in ids
+            and info.session_id not in sessions
+        }
+        if not new:
+            return found
+        sessions |= new
+        more = [info for info in everything if info.session_id in new]
+        ids |= {info.id for info in more}
+        found.extend(more)
 
 
 def nothing_after_tombstone(checkpoint_id: str) -> str:
@@ -113,4 +151,12 @@ def session_in_use(session_id: str) -> str:
     return (
         f"Session {session_id!r} has checkpoints already, and a fork begins a new one. Nothing was changed. "
         "Choose another session id for the fork."
+    )
+
+
+def is_another_one(session_id: str, known: CheckpointInfo) -> str:
+    """The message for a version or id that is taken by other content."""
+    return (
+        f"Session {session_id!r} has a checkpoint with version {known.version} and id {known.id!r} already, and it is "
+        "another one. Nothing was saved. Take the next version and a fresh id."
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal, get_args
 
 from koogbook import clock
 from koogbook.errors import CheckpointConflictError, CheckpointNotFoundError
@@ -13,12 +16,17 @@ from koogbook.features.persistence.checkpoint import (
     no_such_checkpoint,
     session_in_use,
 )
-from koogbook.features.persistence.resume import ResumePolicy
+from koogbook.features.persistence.hold import kept_free
+from koogbook.features.persistence.resume import ResumePolicy, ResumeWord
 from koogbook.features.persistence.saving import PersistenceInterceptor
 from koogbook.features.persistence.storage import CheckpointStorage, ForksCheckpoints, NoPersistence
 from koogbook.runtime.context import Context
 
+OnSaveError = Literal["raise", "log"]
+OnBusy = Literal["raise", "wait"]
 
+
+@dataclass(frozen=True)
 class Persistence:
     """Saves a checkpoint after each completed node and goes on from the last one (Koog's ``Persistence``).
 
@@ -30,31 +38,39 @@ class Persistence:
         automatic: Save after each node, and a tombstone when the run completes. Off, a run still resumes.
         resume: What to do with an unfinished run: ``"same_input"`` goes on when the input is None or the one it was
             started with and refuses another; ``"auto"`` always goes on and ignores the input (Koog's way);
-            ``"never"`` starts afresh; ``"require"`` insists on one; or a function of (checkpoint, new input) that
-            returns True to go on. ``None`` is ``"same_input"``, and ``"auto"`` with ``compat="koog"``.
+            ``"never"`` starts afresh; ``"require"`` insists on one; or a function of (checkpoint, new input), async
+            or not, that returns True to go on and False to start afresh. ``None`` is ``"same_input"``, and ``"auto"`` with ``compat="koog"``.
         on_save_error: ``"raise"`` stops the run when a save fails, ``"log"`` reports it and goes on.
         on_busy: What to do when another process runs this session id: ``"raise"`` or ``"wait"``.
         strict: Raise where something would be left out of a checkpoint, instead of reporting it.
+
+    Raises:
+        ValueError: An option is none of its words; the message names the nearest one.
     """
 
-    key = "Persistence"
+    key: ClassVar[str] = "Persistence"
+    storage: CheckpointStorage | None = None
+    _: KW_ONLY
+    automatic: bool = True
+    resume: ResumePolicy | None = None
+    on_save_error: OnSaveError = "raise"
+    on_busy: OnBusy = "raise"
+    strict: bool = False
 
-    def __init__(
-        self,
-        storage: CheckpointStorage | None = None,
-        *,
-        automatic: bool = True,
-        resume: ResumePolicy | None = None,
-        on_save_error: Literal["raise", "log"] = "raise",
-        on_busy: Literal["raise", "wait"] = "raise",
-        strict: bool = False,
-    ) -> None:
-        self.storage: CheckpointStorage = NoPersistence() if storage is None else storage
-        self.automatic = automatic
-        self.resume = resume
-        self.on_save_error = on_save_error
-        self.on_busy = on_busy
-        self.strict = strict
+    def __post_init__(self) -> None:
+        _require_word("on_save_error", self.on_save_error, get_args(OnSaveError))
+        _require_word("on_busy", self.on_busy, get_args(OnBusy))
+        if self.resume is not None and not callable(self.resume):
+            _require_word("resume", self.resume, get_args(ResumeWord), ", None or a function")
+        for name in ("automatic", "strict"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}.")
+
+    def resume_policy(self, compat: str) -> ResumePolicy:
+        """The policy that counts: with ``resume=None`` it depends on the agent's ``compat``."""
+        if self.resume is not None:
+            return self.resume
+        return "auto" if compat == "koog" else "same_input"
 
     def install(self, agent: Any) -> InstalledPersistence:
         """Make the state of one installation."""
@@ -69,8 +85,8 @@ class InstalledPersistence:
 
     def __init__(self, config: Persistence) -> None:
         self.config = config
-        self.storage = config.storage
-        self.interceptors = (PersistenceInterceptor(config),)
+        self.storage: CheckpointStorage = NoPersistence() if config.storage is None else config.storage
+        self.interceptors = (PersistenceInterceptor(config, self.storage),)
 
     def bind(self, ctx: Context) -> RunPersistence:
         """What ``ctx.persistence()`` gives."""
@@ -84,9 +100,14 @@ class InstalledPersistence:
 
         Raises:
             CheckpointNotFoundError: No such checkpoint in that session.
-            CheckpointConflictError: The new session id is in use.
+            CheckpointConflictError: The new session has checkpoints.
+            SessionBusyError: A run holds the new session id; it would go on over the fork.
             CheckpointError: It is a tombstone, after which nothing comes.
         """
+        with kept_free(self.storage, to_session_id):
+            return await self._fork(session_id, checkpoint_id, to_session_id)
+
+    async def _fork(self, session_id: str, checkpoint_id: str, to_session_id: str) -> CheckpointInfo:
         storage, fork_id, created = self.storage, clock.new_id(), clock.now()
         if isinstance(storage, ForksCheckpoints):
             return await storage.fork_checkpoint(
@@ -114,3 +135,12 @@ class RunPersistence:
     async def latest(self) -> Checkpoint | None:
         """The newest checkpoint of this session, or None."""
         return await self.storage.get_latest_checkpoint(self._ctx.session_id)
+
+
+def _require_word(option: str, given: object, words: Sequence[str], others: str = "") -> None:
+    if given in words:
+        return
+    listed = " or ".join(repr(word) for word in words) if len(words) == 2 else ", ".join(map(repr, words))
+    near = get_close_matches(given.lower(), words, n=1, cutoff=0.0) if isinstance(given, str) else []
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{option} is {listed}{others}, not {given!r}.{hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
@@ -24,8 +24,13 @@ class Comparison(Struct, frozen=True):
     differences: tuple[str, ...] = ()
 
 
-def fingerprint(strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = ()) -> tuple[str, bytes]:
-    """The hash and the body: paths with their types, the strategy's input, and the storage keys used so far."""
+def fingerprint(
+    strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = (), shapes: Mapping[str, str] | None = None
+) -> tuple[str, bytes]:
+    """The hash and the body: paths with their types, the strategy's input, and the storage keys used so far.
+
+    ``shapes`` are those of the keys that were used before a restart, as :func:`key_shapes` gives them.
+    """
     described = {
         "strategy": strategy.name,
         "version": strategy.version,
@@ -34,7 +39,7 @@ def fingerprint(strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = ()
             node.path: [type_shape(node.input_type), type_shape(node.output_type)]
             for node in strategy.graph.all_nodes()
         },
-        "keys": {key.name: type_shape(key.type) for key in keys},
+        "keys": {**(shapes or {}), **{key.name: type_shape(key.type) for key in keys}},
     }
     body = json.dumps(described, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
@@ -42,14 +47,21 @@ def fingerprint(strategy: CompiledStrategy, keys: Iterable[StorageKey[Any]] = ()
     return blake2b(body, digest_size=16).hexdigest(), body
 
 
-def compare(stored: bytes, strategy: CompiledStrategy, path: str) -> Comparison:
+def key_shapes(stored: bytes) -> dict[str, str]:
+    """The types of the storage keys that a stored fingerprint knows, by name, in words; none where there is none."""
+    return {name: str(shape) for name, shape in json.loads(stored)["keys"].items()} if stored else {}
+
+
+def compare(
+    stored: bytes, strategy: CompiledStrategy, path: str, keys: Iterable[StorageKey[Any]] = ()
+) -> Comparison:
     """Whether a run can go on after ``path`` with the strategy as it is now; damaged bytes say no.
 
-    The node has to be there with the type its stored output has; the strategy's name and input must fit. Anything
-    else that changed is a warning.
+    The node has to be there with the type its stored output has; the strategy's name must fit. Anything else that
+    changed is a warning, the type of one of these keys included.
     """
     try:
-        return _compare(stored, fingerprint(strategy)[1], path)
+        return _compare(stored, fingerprint(strategy, keys)[1], path)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
         return Comparison("incompatible", (f"the stored description of the strategy is damaged ({problem})",))
 
@@ -75,5 +87,10 @@ def _compare(stored: bytes, now: bytes, path: str) -> Comparison:
         elif found[0] != types[0]:
             changed.append(f"input of {node}: stored {types[0]}, now {found[0]}")
     changed.extend(f"node {node}: is new" for node in today["nodes"] if node not in then["nodes"])
+    changed.extend(
+        f"storage key {name}: stored {shape}, now {today['keys'][name]}"
+        for name, shape in then["keys"].items()
+        if today["keys"].get(name, shape) != shape
+    )
     level: Level = "incompatible" if broken else "changed" if changed else "same"
     return Comparison(level, (*broken, *changed))

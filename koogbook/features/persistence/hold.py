@@ -1,12 +1,12 @@
-"""One run's hold on its session id: in this process by a lock, over processes by a lease."""
+"""One run's hold on its session id: in this process by a turn, over processes by a lease."""
 
 from __future__ import annotations
 
-import asyncio
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, Self
-from weakref import WeakValueDictionary
 
 from koogbook import clock
 from koogbook.errors import SessionBusyError, StoreError
@@ -16,6 +16,7 @@ from koogbook.features.persistence.storage import (
     LeasesSessions,
     NoPersistence,
 )
+from koogbook.features.persistence.turns import SessionKey, Turn
 from koogbook.runtime.context import Context
 
 _LEASE_SECONDS = 30.0
@@ -25,19 +26,19 @@ _BUSY_POLL_SECONDS = 0.2
 _WRITER_POLL_SECONDS = 0.01
 _WRITER_LIMIT_SECONDS = 10.0
 
-_Key = tuple[object, str]
-_held_here: ContextVar[tuple[SessionHold, ...]] = ContextVar("koogbook_held_sessions", default=())
-_locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
+_held_here: ContextVar[tuple[Turn, ...]] = ContextVar("koogbook_held_sessions", default=())
 
 
 class SessionHold:
     """Keeps other runs of a session away as long as its block lasts.
 
-    A second run in this process waits for the first one, one in another process is refused or waits. The lease is
-    renewed while the block lasts; a holder that was away too long and lost it finds that out at its next save.
+    A second run in this process waits for the first one, on whatever thread and event loop; one in another process is
+    refused or waits. The lease is renewed while the block lasts; a holder that was away too long and lost it finds
+    that out at its next save.
 
     Raises:
-        SessionBusyError: On entering: another process runs this session, or this very task does.
+        SessionBusyError: On entering: another process runs this session, or a run that this one is inside of does, or
+            one that waits for a run that this one is inside of.
         StoreError: On entering: the store cannot be written.
     """
 
@@ -45,42 +46,36 @@ class SessionHold:
         self._storage = storage
         self._ctx = ctx
         self._on_busy = on_busy
-        self._key: _Key = (getattr(storage, "identity", id(storage)), ctx.session_id)
-        self._lock: asyncio.Lock | None = None
+        self._turn: Turn | None = None
         self._renewal: clock.TimerHandle | None = None
         self.token = ""
 
     async def __aenter__(self) -> Self:
         if isinstance(self._storage, NoPersistence):
             return self
-        holds = [hold for hold in _held_here.get() if hold._lock is not None]
-        if any(hold._key == self._key for hold in holds):
+        key = _key_of(self._storage, self._ctx.session_id)
+        outer = tuple(turn for turn in _held_here.get() if turn.is_held)
+        if any(turn.key == key for turn in outer):
             raise SessionBusyError(
                 f"A run of session {self._ctx.session_id!r} was started from inside a run of the same session and "
                 "would wait for itself. Nothing was changed. Use another session id for the inner run."
             )
-        lock = _locks.setdefault(self._key, asyncio.Lock())
-        if lock.locked():
-            self._ctx.log.notice(
-                "waiting for session",
-                f"another run of session {self._ctx.session_id!r} is going on here",
-                level="info",
-            )
-        await lock.acquire()
+        turn = Turn(key, outer)
+        await turn.take(self._say_waiting)
         try:
             if isinstance(self._storage, LeasesSessions):
                 await self._take_lease(self._storage)
         except BaseException:
-            lock.release()
+            turn.give_up()
             raise
-        self._lock = lock
-        _held_here.set((*holds, self))
+        self._turn = turn
+        _held_here.set((*outer, turn))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         # No await in here: a run that is thrown away unfinished is closed where nothing can be awaited.
-        lock, self._lock = self._lock, None
-        if lock is None:
+        turn, self._turn = self._turn, None
+        if turn is None:
             return
         if self._renewal is not None:
             self._renewal.cancel()
@@ -93,7 +88,14 @@ class SessionHold:
                 f"other processes can run {self._ctx.session_id!r} in {_LEASE_SECONDS:g} s only: {problem}",
             )
         finally:
-            lock.release()
+            turn.give_up()
+
+    def _say_waiting(self) -> None:
+        self._ctx.log.notice(
+            "waiting for session",
+            f"another run of session {self._ctx.session_id!r} is going on here",
+            level="info",
+        )
 
     async def _take_lease(self, storage: LeasesSessions) -> None:
         ctx = self._ctx
@@ -148,3 +150,26 @@ class SessionHold:
                 "lease lost",
                 f"another run has taken over session {self._ctx.session_id!r}; this one saves no more",
             )
+
+
+@contextmanager
+def kept_free(storage: CheckpointStorage, session_id: str) -> Iterator[None]:
+    """Keep runs of this process away from a session that none of them holds, as long as the block lasts.
+
+    Raises:
+        SessionBusyError: One of them holds it, or waits for it.
+    """
+    turn = Turn(_key_of(storage, session_id))
+    if not turn.take_now():
+        raise SessionBusyError(
+            f"Session {session_id!r} is being run in this process, and a fork begins a new session. Nothing was "
+            "changed. Choose another session id for the fork."
+        )
+    try:
+        yield
+    finally:
+        turn.give_up()
+
+
+def _key_of(storage: CheckpointStorage, session_id: str) -> SessionKey:
+    return getattr(storage, "identity", id(storage)), session_id

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from koogbook.errors import (
     CheckpointNotFoundError,
     IncompatibleCheckpointError,
     UndecodableValueError,
-    UnencodableValueError,
     UnfinishedRunError,
 )
 from koogbook.events import CheckpointRestored
-from koogbook.features.persistence.checkpoint import Checkpoint
-from koogbook.features.persistence.fingerprint import compare
+from koogbook.features.persistence.checkpoint import SCHEMA_VERSION, Checkpoint
+from koogbook.features.persistence.fingerprint import compare, key_shapes
+from koogbook.features.persistence.inputs import is_same_input
 from koogbook.llm.context import Committed
 from koogbook.messages.prompt import Prompt
 from koogbook.runtime.context import Context, ResumePoint
-from koogbook.state.codec import decode_state, encode_state
+from koogbook.state.codec import decode_state
 from koogbook.tools.tool import ToolRegistry
 
-ResumePolicy = Literal["same_input", "auto", "never", "require"] | Callable[[Checkpoint, Any], bool]
+ResumeWord = Literal["same_input", "auto", "never", "require"]
+ResumePolicy = ResumeWord | Callable[[Checkpoint, Any], bool | Awaitable[bool]]
 
 
-def decide(ctx: Context, policy: ResumePolicy, latest: Checkpoint | None, value: Any) -> Checkpoint | None:
+async def decide(
+    ctx: Context, policy: ResumePolicy, latest: Checkpoint | None, value: Any
+) -> Checkpoint | None:
     """The checkpoint to go on from, or None for a fresh start.
 
     Raises:
@@ -41,13 +45,11 @@ def decide(ctx: Context, policy: ResumePolicy, latest: Checkpoint | None, value:
             )
         return None
     if callable(policy):
-        return open_run if policy(open_run, value) else None
+        answer = policy(open_run, value)
+        goes_on = await answer if inspect.isawaitable(answer) else answer
+        return open_run if goes_on else _leave_behind(ctx, open_run, "the resume function said no")
     if policy == "never":
-        ctx.log.notice(
-            "unfinished run left behind",
-            f"resume='never': checkpoint {open_run.info.id} after {open_run.info.path} stays where it is",
-        )
-        return None
+        return _leave_behind(ctx, open_run, "resume='never'")
     if policy in ("auto", "require") or value is None or _is_same_input(ctx, open_run, value):
         return open_run
     raise UnfinishedRunError(
@@ -57,6 +59,13 @@ def decide(ctx: Context, policy: ResumePolicy, latest: Checkpoint | None, value:
         "kb.Persistence(..., resume='never'). Go on and ignore the new input, as Koog does: resume='auto'. Or use "
         "another session id.",
         checkpoint_id=open_run.info.id,
+    )
+
+
+def _leave_behind(ctx: Context, open_run: Checkpoint, reason: str) -> None:
+    ctx.log.notice(
+        "unfinished run left behind",
+        f"{reason}: checkpoint {open_run.info.id} after {open_run.info.path} stays where it is",
     )
 
 
@@ -71,15 +80,19 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
     info = checkpoint.info
     node = ctx.strategy.graph.find(info.path)
     differences: tuple[str, ...] = ()
+    if info.schema_version > SCHEMA_VERSION:
+        newer = f"form of the checkpoint: stored {info.schema_version}, this koogbook knows {SCHEMA_VERSION}"
+        raise _incompatible(ctx, checkpoint, (newer,))
     if checkpoint.fingerprint_body:
-        compared = compare(checkpoint.fingerprint_body, ctx.strategy, info.path)
+        compared = compare(checkpoint.fingerprint_body, ctx.strategy, info.path, ctx.storage.keys)
         differences = compared.differences
         if compared.level == "incompatible":
             raise _incompatible(ctx, checkpoint, differences)
     if node is None:
         raise _incompatible(ctx, checkpoint, (*differences, f"node {info.path}: is gone"))
+    notes: list[str] = []
     try:
-        output = decode_state(checkpoint.output, node.output_type)
+        output = decode_state(checkpoint.output, node.output_type, notes=notes)
     except UndecodableValueError as problem:
         raise _incompatible(ctx, checkpoint, (*differences, f"output of {info.path}: {problem}")) from problem
     committed = ctx.llm.committed
@@ -95,7 +108,8 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
             checkpoint.model,
         )
     )
-    ctx.storage.load_encoded(checkpoint.storage, info.left_out)
+    ctx.storage.load_encoded(checkpoint.storage, info.left_out, key_shapes(checkpoint.fingerprint_body))
+    ctx.storage.on_note = ctx.log.notice
     ctx.iterations = info.iterations
     ctx.resume = ResumePoint(info.path, output)
     ctx.input = _stored_input(ctx, checkpoint, value)
@@ -109,6 +123,8 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
         ctx.log.notice(
             "tool missing", f"the checkpoint offers tools that the agent has not: {', '.join(missing)}"
         )
+    for note in notes:
+        ctx.log.notice("field filled in", f"output of {info.path}: {note}")
     if differences:
         ctx.log.notice("strategy changed", f"since checkpoint {info.id}: " + "; ".join(differences))
 
@@ -126,18 +142,21 @@ def _incompatible(
 
 
 def _is_same_input(ctx: Context, checkpoint: Checkpoint, value: Any) -> bool:
-    try:
-        return encode_state(value, ctx.strategy.input_type) == checkpoint.input
-    except UnencodableValueError:
-        return False
+    return is_same_input(checkpoint.input, value, ctx.strategy.input_type)
 
 
 def _stored_input(ctx: Context, checkpoint: Checkpoint, value: Any) -> Any:
+    if not checkpoint.input:
+        return value
+    notes: list[str] = []
     try:
-        return decode_state(checkpoint.input, ctx.strategy.input_type) if checkpoint.input else value
+        restored = decode_state(checkpoint.input, ctx.strategy.input_type, notes=notes)
     except UndecodableValueError as problem:
         ctx.log.notice("input not restored", f"ctx.input is the new one: {problem}")
         return value
+    for note in notes:
+        ctx.log.notice("field filled in", f"input: {note}")
+    return restored
 
 
 def _shown(body: bytes) -> str:

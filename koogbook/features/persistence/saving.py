@@ -14,7 +14,9 @@ from koogbook.features.persistence.hold import SessionHold
 from koogbook.features.persistence.resume import decide, restore
 from koogbook.features.persistence.storage import (
     AppendsCheckpoints,
+    CheckpointStorage,
     Draft,
+    LeasesSessions,
     NoPersistence,
     checkpoint_of,
     info_of,
@@ -33,12 +35,14 @@ class PersistenceInterceptor(Interceptor):
 
     stage = Stage.RESTORE
 
-    def __init__(self, config: Persistence) -> None:
+    def __init__(self, config: Persistence, storage: CheckpointStorage) -> None:
         self._config = config
-        self._storage = config.storage
-        self._appends = config.storage if isinstance(config.storage, AppendsCheckpoints) else None
-        self._saves = config.automatic and not isinstance(config.storage, NoPersistence)
+        self._storage = storage
+        self._appends = storage if isinstance(storage, AppendsCheckpoints) else None
+        self._saves = config.automatic and not isinstance(storage, NoPersistence)
         self._runs: dict[str, _RunState] = {}
+        #: By session: the checkpoint after which nodes ran that could not be saved, and their paths.
+        self._skipped: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         self._said: set[str] = set()
 
     async def around_run(self, run: Context, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -51,16 +55,23 @@ class PersistenceInterceptor(Interceptor):
                 "Persistence is installed without a storage and keeps nothing: a restart begins afresh. "
                 "Add one: kb.Persistence(storage=kb.SqliteCheckpoints()).",
             )
+        elif not isinstance(storage, LeasesSessions) and not getattr(storage, "in_process", False):
+            self._say_once(
+                run,
+                "no leases",
+                f"{type(storage).__name__} has no take_lease: a run of the same session in another process is not "
+                "noticed, and both would save.",
+            )
         async with SessionHold(storage, run, config.on_busy) as hold:
             latest = await storage.get_latest_checkpoint(run.session_id)
-            policy = config.resume or ("auto" if run.llm.compat == "koog" else "same_input")
-            resumed = decide(run, policy, latest, value)
+            resumed = await decide(run, config.resume_policy(run.llm.compat), latest, value)
             state = _RunState(hold.token, latest.info.id if latest else None)
             if resumed is None:
                 state.input = _encode_input(run, value)
             else:
                 run.log.acted["Persistence"] = None
                 restore(run, resumed, value)
+                self._say_skipped(run, resumed.info)
                 state.input, state.lost = resumed.input, resumed.info.left_out
                 if self._appends is not None:
                     self._appends.remember_restored(resumed.info, run.llm.committed.prompt)
@@ -91,7 +102,7 @@ class PersistenceInterceptor(Interceptor):
                 f"the output of {node.path} ({type(output).__name__}) cannot be stored: {problem} "
                 "A restart goes on from the checkpoint before."
             )
-            ctx.log.emit(CheckpointSkipped, node.path, reason=reason)
+            self._skip(ctx, state, node.path, reason)
             if strict:
                 raise
             return
@@ -141,7 +152,8 @@ class PersistenceInterceptor(Interceptor):
         committed = ctx.llm.committed
         keys = ctx.storage.keys
         if state.fingerprint is None or state.keys != keys:
-            state.fingerprint, state.keys = fingerprint(ctx.strategy, keys), keys
+            state.fingerprint = fingerprint(ctx.strategy, keys, ctx.storage.restored_shapes)
+            state.keys = keys
         draft = Draft(
             id=clock.new_id(),
             session_id=ctx.session_id,
@@ -166,15 +178,17 @@ class PersistenceInterceptor(Interceptor):
             lease=state.lease,
         )
         try:
-            return await self._store(ctx, draft)
+            info = await self._store(ctx, draft)
         except LostLeaseError:
             raise
         except Exception as problem:
             reason = f"the save failed: {type(problem).__name__}: {problem}"
-            ctx.log.emit(CheckpointSkipped, path, reason=reason)
+            self._skip(ctx, state, path, reason)
             if self._config.on_save_error == "raise":
                 raise
             return None
+        self._skipped.pop(ctx.session_id, None)
+        return info
 
     async def _store(self, ctx: Context, draft: Draft) -> CheckpointInfo:
         if self._appends is not None:
@@ -190,6 +204,21 @@ class PersistenceInterceptor(Interceptor):
         info = info_of(draft, 0 if latest is None else latest.info.version + 1)
         await storage.save_checkpoint(draft.session_id, checkpoint_of(draft, info))
         return info
+
+    def _skip(self, ctx: Context, state: _RunState, path: str, reason: str) -> None:
+        after, paths = self._skipped.get(ctx.session_id, (None, ()))
+        self._skipped[ctx.session_id] = (state.parent, (*paths, path) if after == state.parent else (path,))
+        ctx.log.emit(CheckpointSkipped, path, reason=reason)
+
+    def _say_skipped(self, ctx: Context, info: CheckpointInfo) -> None:
+        """Say what ran after the checkpoint that a run goes on from, where this installation saw it being skipped."""
+        after, skipped = self._skipped.pop(ctx.session_id, (None, ()))
+        if after == info.id:
+            ctx.log.notice(
+                "checkpoint skipped",
+                f"the run goes on after {info.path}: what ran after it could not be saved and may run again "
+                f"({', '.join(skipped)})",
+            )
 
     def _say_once(self, ctx: Context, kind: str, text: str) -> None:
         """A notice that one installation gives once."""

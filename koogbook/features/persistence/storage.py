@@ -1,7 +1,8 @@
 """What a checkpoint store must do, and what it may do better.
 
 The three methods of :class:`CheckpointStorage` are the whole obligation. The rest is looked for by method name; where
-it is missing, the weaker behaviour is used and said once in an event.
+appending or leases are missing, the weaker behaviour is used and said once in an event. A store that no other process
+can reach needs no leases and has ``in_process = True``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo, Kind
+from koogbook.features.persistence.checkpoint import SCHEMA_VERSION, Checkpoint, CheckpointInfo, Kind
 from koogbook.messages.model import LLModel, LLMParams
 from koogbook.messages.prompt import Prompt
 
@@ -65,6 +66,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     storage: dict[str, bytes]
     left_out: tuple[str, ...] = ()
     lease: str = ""
+    schema_version: int = SCHEMA_VERSION
 
 
 def info_of(draft: Draft, version: int, *, bytes_written: int = 0) -> CheckpointInfo:
@@ -86,6 +88,7 @@ def info_of(draft: Draft, version: int, *, bytes_written: int = 0) -> Checkpoint
         left_out=draft.left_out,
         bytes=bytes_written,
         run_id=draft.run_id,
+        schema_version=draft.schema_version,
     )
 
 
@@ -144,6 +147,7 @@ class ForksCheckpoints(Protocol):
         Raises:
             CheckpointNotFoundError: No such checkpoint.
             CheckpointConflictError: The new session has checkpoints already.
+            SessionBusyError: A run holds the new session's lease.
         """
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from koogbook import clock
 from koogbook.compression.fact_check import Fact, check_facts
 from koogbook.errors import FeatureError
-from koogbook.events import Event
+from koogbook.events import Event, RunCompleted, RunFailed
 from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.features.persistence.fingerprint import compare
 from koogbook.features.persistence.storage import ListsCheckpoints
@@ -103,7 +104,9 @@ def locks(run: Any) -> View[LockState]:
     Takes a run, or a sequence of events.
     """
     events = run.events if hasattr(run, "events") else tuple(run)
-    return View("Lock view", lock_state(events), lock_text, lock_element)
+    goes_on = hasattr(run, "events") and not any(isinstance(event, RunCompleted | RunFailed) for event in events)
+    now = clock.monotonic() if goes_on else None
+    return View("Lock view", lock_state(events, now=now), lock_text, lock_element)
 
 
 def diff(

@@ -114,12 +114,16 @@ class LockState(Struct, frozen=True, kw_only=True):
     total: int
 
 
-def lock_state(events: Sequence[Event]) -> LockState:
-    """The sessions in the events of one run or of several."""
+def lock_state(events: Sequence[Event], *, now: float | None = None) -> LockState:
+    """The sessions in the events of one run or of several, on an axis that begins with the first of them.
+
+    ``now`` is the time on the monotonic clock for what is still open; without it, the last event's.
+    """
     found: dict[int, SessionRow] = {}
     runs: dict[int, str] = {}
-    begin = events[0].at if events else 0.0
-    now = max((event.at for event in events), default=0.0) - begin
+    begin = next((event.at for event in events if isinstance(event, SessionEvent)), 0.0)
+    last = max((event.at for event in events), default=0.0)
+    end = max(last if now is None else now, begin) - begin
     ended: set[str] = set()
     for event in events:
         if isinstance(event, RunCompleted | RunFailed):
@@ -129,12 +133,12 @@ def lock_state(events: Sequence[Event]) -> LockState:
             found[event.session] = _after(found.get(event.session), event, event.at - begin)
     rows = [
         _left(row) if row.outcome == "waiting" and runs[row.number] in ended else row
-        for row in (row if row.over else _until(row, now) for row in found.values())
+        for row in (row if row.over else _until(row, end) for row in found.values())
     ]
     lanes: dict[str, list[SessionRow]] = {}
     for row in rows:
         lanes.setdefault(row.context, []).append(row)
-    queue = _queue(rows, now)
+    queue = _queue(rows, end)
     word, status = _sentence(rows, queue)
     return LockState(
         status=status,
@@ -144,7 +148,7 @@ def lock_state(events: Sequence[Event]) -> LockState:
         refused=tuple(row for row in rows if row.outcome == "refused"),
         counts=_counts(rows, len(lanes)),
         waits=_waits(rows),
-        seconds=now,
+        seconds=end,
         live=any(not row.over for row in rows),
         total=len(rows),
     )

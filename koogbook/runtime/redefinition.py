@@ -1,0 +1,69 @@
+"""When a definition is one from before, come again, and what it has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from koogbook.functions import is_new_version, is_same_function
+from koogbook.runtime.node import Edge, Node
+from koogbook.state.codec import describe_type
+
+
+def is_same_edge(known: Edge, edge: Edge) -> bool:
+    """Whether an edge is defined again, rather than another one added between the same nodes.
+
+    A label decides where both have one. Otherwise the conditions do, and where it cannot be told whether they are the
+    same, both edges stay: nothing that somebody wrote is lost.
+    """
+    if known is edge or known.source is not edge.source or known.target is not edge.target:
+        return False
+    if known.conditional != edge.conditional:
+        return False
+    if (known.given_label and edge.given_label) or not edge.conditional:
+        return known.given_label == edge.given_label
+    before = [step.function for step in known.steps if step.kind == "when"]
+    now = [step.function for step in edge.steps if step.kind == "when"]
+    return len(before) == len(now) and all(map(_is_same_condition, before, now))
+
+
+def is_unchanged_edge(known: Edge, edge: Edge) -> bool:
+    """Whether an edge that was defined again does what it did."""
+    return (
+        known.label == edge.label
+        and len(known.steps) == len(edge.steps)
+        and all(
+            before.kind == now.kind and is_same_function(before.function, now.function)
+            for before, now in zip(known.steps, edge.steps, strict=True)
+        )
+    )
+
+
+def difference(known: Node, node: Node) -> str:
+    """What a definition of a node changes, in words; empty when it is the one from before."""
+    changed = []
+    if known.input_type != node.input_type:
+        changed.append(f"input {describe_type(known.input_type)} -> {describe_type(node.input_type)}")
+    if known.output_type != node.output_type:
+        changed.append(
+            f"output {describe_type(known.output_type)} -> {describe_type(node.output_type)}: {unusable(known)}"
+        )
+    if known.kind != node.kind:
+        changed.append(f"{known.kind} -> {node.kind}")
+    if known.subgraph is not None and node.subgraph is not known.subgraph:
+        changed.append(f"its nodes are gone: {unusable(known)}")
+    if not changed and known.note == node.note and is_same_function(known.function, node.function):
+        return ""
+    return f"node {node.name} redefined" + (f" ({', '.join(changed)})" if changed else "")
+
+
+def unusable(node: Node) -> str:
+    """Which checkpoints nothing can go on from when this node is gone or gives another type."""
+    where = "after" if node.subgraph is None else "after or inside"
+    return f"checkpoints saved {where} {node.path} can no longer be resumed"
+
+
+def _is_same_condition(known: Any, condition: Any) -> bool:
+    label = getattr(known, "label", None)
+    if isinstance(label, str):
+        return label == getattr(condition, "label", None)
+    return is_same_function(known, condition) or is_new_version(known, condition)
