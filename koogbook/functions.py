@@ -26,13 +26,15 @@ def is_same_function(one: Any, other: Any) -> bool:
     A function that is defined twice by the same text is the same; two functions of one factory are not, unless it was
     given the same. Where that cannot be told, they are different.
     """
+    if one is other:
+        return True
     if isinstance(one, partial) and isinstance(other, partial):
         return is_same_function(one.func, other.func) and _are_equal(
             (one.args, one.keywords), (other.args, other.keywords)
         )
     if isinstance(one, FunctionType) and isinstance(other, FunctionType):
         return _code(one.__code__) == _code(other.__code__) and _are_equal(_bound(one), _bound(other))
-    return one is other or _are_equal(one, other)
+    return _are_equal(one, other)
 
 
 def is_new_version(before: Any, function: Any) -> bool:
@@ -53,13 +55,13 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 
 def _bound(function: FunctionType) -> tuple[Any, ...]:
-    """Defaults and enclosed values; an enclosed name without a value stands as its empty cell."""
+    """Defaults and enclosed values; an enclosed name that has none yet is equal to nothing."""
     enclosed = []
     for cell in function.__closure__ or ():
         try:
             enclosed.append(cell.cell_contents)
         except ValueError:
-            enclosed.append(cell)
+            enclosed.append(object())
     return (function.__defaults__, function.__kwdefaults__, tuple(enclosed))
 
 

@@ -106,7 +106,7 @@ class InstalledFeature(Protocol):
 
 @runtime_checkable
 class Feature(Protocol):
-    """What ``agent.install`` takes: a value that says how a feature is to be, and makes its state (Koog's feature)."""
+    """What ``agent.install`` takes: a value that says how a feature is to be, and makes its state."""
 
     @property
     def key(self) -> str:
@@ -121,19 +121,20 @@ Wrapper = Callable[..., Awaitable[Any]]  # (call, *leading, value) -> what call 
 
 def overriding(interceptors: Sequence[Interceptor], method: str) -> list[Any]:
     """The bound methods of those interceptors that define this one, outermost first."""
-    return [
-        getattr(one, method)
-        for one in sorted(interceptors, key=lambda one: one.stage)
-        if getattr(type(one), method) is not getattr(Interceptor, method)
-    ]
+    return [getattr(one, method) for one in _defining(interceptors, method)]
 
 
 def wrappers(interceptors: Sequence[Interceptor], method: str, acted: dict[str, None]) -> list[Wrapper]:
     """The wrappers of this kind, outermost first; ``acted`` takes the names of those that change something."""
     return [
-        partial(_observed, around, acted, around.__self__.feature)
-        for around in overriding(interceptors, method)
+        partial(_observed, getattr(one, method), acted, one.feature or type(one).__name__)
+        for one in _defining(interceptors, method)
     ]
+
+
+def _defining(interceptors: Sequence[Interceptor], method: str) -> list[Interceptor]:
+    defining = [one for one in interceptors if getattr(type(one), method) is not getattr(Interceptor, method)]
+    return sorted(defining, key=lambda one: one.stage)
 
 
 def wrapped(around: Sequence[Wrapper], innermost: Callable[[Any], Awaitable[Any]], *leading: Any) -> Any:
@@ -227,7 +228,7 @@ class EventLog:
         Raises:
             Exception: What a listener raised that was installed with ``on_handler_error="raise"``.
         """
-        self._send(self._record(kind, path, fields))
+        self.add(self._made(kind, path, fields))
 
     def emit_quietly(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
         """Record an event at a moment that may not fail: while an exception is on its way, or from a timer.
@@ -235,22 +236,24 @@ class EventLog:
         What a listener raises is recorded as :class:`HandlerFailed`, whatever it was installed with, so that it never
         takes the place of the exception, or of the cancellation, that the event is about.
         """
-        self._send(self._record(kind, path, fields), may_raise=False)
-
-    def add(self, event: Event) -> None:
-        """Record an event that was made elsewhere, with all its fields: the short way for what happens at every step.
-
-        Raises:
-            Exception: As for :meth:`emit`.
-        """
-        self.events.append(event)
-        self._send(event)
+        self.add(self._made(kind, path, fields), may_raise=False)
 
     def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
         """Record that something was skipped, repaired, ignored, or needs a look."""
         self.emit(Notice, kind=kind, text=text, level=level)
 
-    def _record(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
+    def add(self, event: Event, *, may_raise: bool = True) -> None:
+        """Record an event that has all its fields: what happens at every step is made without a detour.
+
+        Raises:
+            Exception: As for :meth:`emit`.
+        """
+        self.events.append(event)
+        for subscription in self._subscriptions:
+            if not subscription.kinds or isinstance(event, subscription.kinds):
+                self._deliver(subscription, event, may_raise)
+
+    def _made(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
         # The fields are this call's own, so they are filled up in place: merging two sets of them costs more than
         # making the event does.
         fields["at"] = at = clock.monotonic()
@@ -258,14 +261,7 @@ class EventLog:
         fields["run_id"] = self.run_id
         fields["session_id"] = self.session_id
         fields["path"] = current_path.get() if path is None else path
-        event = kind(**fields)
-        self.events.append(event)
-        return event
-
-    def _send(self, event: Event, *, may_raise: bool = True) -> None:
-        for subscription in self._subscriptions:
-            if not subscription.kinds or isinstance(event, subscription.kinds):
-                self._deliver(subscription, event, may_raise)
+        return kind(**fields)
 
     def _deliver(self, subscription: Subscription, event: Event, may_raise: bool) -> None:
         try:
@@ -280,4 +276,4 @@ class EventLog:
                 raise
             error = f"{type(problem).__name__}: {problem}"
             fields = {"handler": subscription.name, "event": event.name, "error": error}
-            self._record(HandlerFailed, event.path, fields)
+            self.events.append(self._made(HandlerFailed, event.path, fields))

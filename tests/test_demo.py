@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from demo_chats import OPEN_CALL, chat, write
 
 import koogbook as kb
-from koogbook.cli import main
 from koogbook.demo import Demo, facts_in, run_demo, turns_of
+from koogbook.errors import TranscriptError
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-def chat(*messages: dict[str, Any]) -> list[dict[str, Any]]:
-    """A conversation in OpenAI's form, long enough to be compressed."""
-    talk = [
-        {
-            "role": role,
-            "content": f"{role} says that platform {number} is closed until {number}:30 for repairs. " * 4,
-        }
-        for number in range(12)
-        for role in ("user", "assistant")
-    ]
-    return [{"role": "system", "content": "Plan trips."}, *talk, *messages]
-
-
-def write(path: Path, value: Any) -> Path:
-    """The value as a JSON file."""
-    path.write_text(json.dumps(value), encoding="ascii")
-    return path
 
 
 @pytest.fixture
@@ -95,27 +76,6 @@ async def test_the_page_stays_small(sample_demo: Demo) -> None:
     assert sample_demo.page.stat().st_size < 500_000
 
 
-def test_the_command_prints_the_report_and_the_path(
-    in_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A user sees what happened and where the page is."""
-    code = main(["demo"])
-    printed = capsys.readouterr().out
-    page = re.search(r"^Page: +(\S+)$", printed, re.MULTILINE)
-
-    assert code == 0
-    assert "compress" in printed
-    assert page is not None
-    assert Path(page[1]).is_file()
-
-
-def test_two_demos_in_a_row_do_not_disturb_each_other(in_folder: Path) -> None:
-    """Each demo has a fresh folder and deletes nothing."""
-    first, second = main(["demo"]), main(["demo"])
-
-    assert (first, second, len(list((in_folder / ".koogbook/demo").iterdir()))) == (0, 0, 2)
-
-
 async def test_hostile_text_is_shown_and_not_obeyed(in_folder: Path) -> None:
     """Text of a model, a tool or a user is never markup."""
     file = write(in_folder / "chat.json", chat({"role": "user", "content": HOSTILE}))
@@ -165,33 +125,81 @@ async def test_odd_messages_run_through(in_folder: Path, extra: list[dict[str, A
     assert made.run.error is None
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "empty"),
-        (b"%PDF-1.7 \x00\x01", "PDF"),
-        (b'{"conversations": [{"from": "human", "value": "hi"}]}', "ShareGPT"),
-        (b'[{"role": "system", "content": "only this"}]', "system messages only"),
-    ],
-)
-def test_a_file_that_is_no_conversation_is_one_clear_line(
-    in_folder: Path, capsys: pytest.CaptureFixture[str], content: bytes, words: str
+@pytest.mark.parametrize("options", [{"budget": 0}, {"most": 0}, {"must_keep": [""]}], ids=str)
+async def test_a_useless_option_is_refused_before_anything_is_made(
+    in_folder: Path, options: dict[str, Any]
 ) -> None:
-    """Bad input ends with exit code 2 and a sentence, and leaves nothing behind."""
-    file = in_folder / "bad.json"
-    file.write_bytes(content)
-    code = main(["demo", str(file)])
-    said = capsys.readouterr().err
+    """The function checks as the command does."""
+    with pytest.raises(ValueError, match="Nothing was made"):
+        await run_demo(**options)
 
-    assert (code, words in said, said.count("\n")) == (2, True, 1)
     assert not (in_folder / ".koogbook").exists()
 
 
-def test_a_missing_file_is_one_clear_line(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong path is named."""
-    code = main(["demo", "nowhere.json"])
+async def test_an_index_without_a_file_is_refused(in_folder: Path) -> None:
+    """The sample is one conversation, and an index that is ignored would mislead."""
+    with pytest.raises(TranscriptError, match="sample is one conversation"):
+        await run_demo(index=3)
 
-    assert (code, "nowhere.json" in capsys.readouterr().err) == (2, True)
+
+async def test_a_conversation_over_the_limit_is_refused_with_the_ways_out(in_folder: Path) -> None:
+    """Nobody waits for minutes without a word."""
+    file = write(in_folder / "chat.json", chat())
+
+    with pytest.raises(TranscriptError, match=r"has 25 messages.*at most 24.*--index N.*--most 25"):
+        await run_demo(file, most=24)
+
+    assert not (in_folder / ".koogbook").exists()
+
+
+@pytest.fixture
+async def demo_with_an_open_call(in_folder: Path) -> Demo:
+    """The demo on a conversation that was saved while a tool was at work."""
+    asked = {"role": "user", "content": "Which train?"}
+    return await run_demo(write(in_folder / "chat.json", chat(asked, OPEN_CALL)))
+
+
+async def test_a_conversation_that_ends_in_an_open_call_runs_through(demo_with_an_open_call: Demo) -> None:
+    """The demo asks a question at the end, and a call must have its result before that."""
+    assert (demo_with_an_open_call.run.error, demo_with_an_open_call.fork.error) == (None, None)
+    assert demo_with_an_open_call.transcript.messages[-1].text == "Let me see."
+
+
+async def test_an_open_call_that_is_not_replayed_is_listed(demo_with_an_open_call: Demo) -> None:
+    """It is among the defects, with its place."""
+    assert [(one.kind, one.position) for one in demo_with_an_open_call.transcript.defects] == [
+        ("repaired", 26)
+    ]
+
+
+async def test_the_page_says_what_was_repaired(demo_with_an_open_call: Demo) -> None:
+    """Apart from the defects of the file, which has none here."""
+    html = demo_with_an_open_call.page.read_text(encoding="utf-8")
+
+    assert "Repairs, so that the conversation can be replayed: 1" in html
+    assert "a call of trains without a result was taken out" in html
+    assert "The file has no defects." in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Поезд в Казань отправляется утром. ", id="Cyrillic"),
+        pytest.param("يغادر القطار إلى القاهرة صباحا ", id="Arabic"),
+        pytest.param("रेलगाड़ी सुबह चलती है। ", id="Devanagari"),
+        pytest.param("รถไฟไปเชียงใหม่ออกตอนเช้า", id="Thai"),
+        pytest.param("x = f(y)\n", id="code"),
+        pytest.param("and then it went on and on ", id="without punctuation"),
+        pytest.param("ok\n", id="short lines"),
+        pytest.param("A" * 50, id="one long word"),
+    ],
+)
+async def test_a_conversation_in_any_script_runs_through(in_folder: Path, text: str) -> None:
+    """And it is compressed on the way."""
+    talk = [{"role": role, "content": text * 40} for _ in range(8) for role in ("user", "assistant")]
+    made = await run_demo(write(in_folder / "chat.json", talk))
+
+    assert made.run.compressions
 
 
 def test_turns_begin_at_user_messages_and_part_no_pair() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,16 @@ import pytest
 from koogbook.clock import FixedClock
 from koogbook.errors import FeatureInstallError
 from koogbook.events import Event, HandlerFailed, Notice, RunCompleted, RunFailed
-from koogbook.pipeline import EventLog, Interceptor, Stage, Subscription, current_path, overriding
+from koogbook.pipeline import (
+    EventLog,
+    Interceptor,
+    Stage,
+    Subscription,
+    current_path,
+    overriding,
+    wrapped,
+    wrappers,
+)
 
 
 def _log(*subscriptions: Subscription) -> EventLog:
@@ -225,3 +235,92 @@ def test_interceptors_are_ordered_by_stage_and_then_by_installation() -> None:
 def test_an_interceptor_that_leaves_a_method_alone_is_not_called() -> None:
     """Wrapping costs nothing where nobody asked for it [AGT-02]."""
     assert overriding([_WrapsNothing(), _Wraps("x", Stage.MEMORY, [])], "around_node") == []
+
+
+class _Acts(Interceptor):
+    feature = "own"
+
+    def __init__(self, act: Callable[[Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]) -> None:
+        self.act = act
+
+    async def around_run(self, run: Any, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+        return await self.act(value, call)
+
+
+async def _only_looks(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    return await call(value)
+
+
+async def _changes_the_input(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    return await call([*value, "more"])
+
+
+async def _changes_the_result(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    return [*await call(value), "more"]
+
+
+async def _answers_itself(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    return value
+
+
+async def _tries_twice(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    await call(value)
+    return await call(value)
+
+
+async def _raises(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    await call(value)
+    raise OSError
+
+
+async def _rescues(value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    with suppress(LookupError):
+        return await call(value)
+
+
+async def _echo(value: Any) -> Any:
+    return value
+
+
+async def _fails(value: Any) -> Any:
+    raise LookupError
+
+
+async def _acted(act: Any, innermost: Any = _echo) -> list[str]:
+    acted: dict[str, None] = {}
+    with suppress(OSError, LookupError):
+        await wrapped(wrappers([_Acts(act)], "around_run", acted), innermost, "the run")(["value"])
+    return list(acted)
+
+
+@pytest.mark.parametrize(
+    ("act", "innermost"),
+    [
+        (_changes_the_input, _echo),
+        (_changes_the_result, _echo),
+        (_answers_itself, _echo),
+        (_tries_twice, _echo),
+        (_raises, _echo),
+        (_rescues, _fails),
+    ],
+)
+async def test_a_feature_whose_interceptor_changes_something_has_acted(act: Any, innermost: Any) -> None:
+    """Input, result, number of calls, or failure: nobody has to say it by hand [AGT-02]."""
+    assert await _acted(act, innermost) == ["own"]
+
+
+@pytest.mark.parametrize("innermost", [_echo, _fails])
+async def test_a_feature_whose_interceptor_only_looks_on_has_not_acted(innermost: Any) -> None:
+    """A failure that only passes through is not its own [AGT-02]."""
+    assert await _acted(_only_looks, innermost) == []
+
+
+# ------------------------------------------------------------------------------------------- places
+
+
+@pytest.mark.parametrize(
+    ("path", "parent"), [("trip/tools/call", "trip/tools"), ("trip/answer", "trip"), ("trip", ""), ("", "")]
+)
+def test_the_parent_of_an_event_is_what_its_path_stands_in(path: str, parent: str) -> None:
+    """Subgraph, strategy, or nothing [AGT-03]."""
+    assert RunCompleted(path=path).parent == parent

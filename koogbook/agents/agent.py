@@ -123,7 +123,7 @@ class Agent:
             )
         if feature.key in self._features:
             raise FeatureInstallError(f"{feature.key} is installed on agent {self.id!r} already.")
-        installed = feature.install(self)
+        installed: object = feature.install(self)
         if not isinstance(installed, InstalledFeature):
             missing = [name for name in _INSTALLED if not hasattr(installed, name)]
             raise FeatureInstallError(
@@ -290,14 +290,13 @@ def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
 def _require_feature(feature: Any) -> None:
     if not isinstance(feature, type) and isinstance(feature, Feature):
         return
-    line = "agent.install(kb.Persistence(storage=kb.SqliteCheckpoints()))"
+    given, right = repr(feature), "kb.Persistence(storage=kb.SqliteCheckpoints())"
     if isinstance(feature, type):
-        given, line = f"the class {feature.__name__}", f"agent.install({feature.__name__}(...))"
-    else:
-        given = repr(feature)
+        given = f"the class {feature.__name__}"
+        right = f"{'kb.' if feature.__module__.startswith('koogbook.') else ''}{feature.__name__}(...)"
     raise FeatureInstallError(
         f"install takes a feature, an object with a key and install(agent), and got {given}. Nothing was installed. "
-        f"Write: {line}."
+        f"Write: agent.install({right})."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from koogbook.events import (
     LLMCallFailed,
     NodeCompleted,
     NodeFailed,
+    NodeStarting,
     Notice,
     SessionAcquired,
     SessionCommitted,
@@ -51,11 +53,7 @@ class Report(Struct, frozen=True):
 def report_of(run: Run) -> Report:
     """The report of a run, finished or not."""
     events = run.events
-    seconds = events[-1].at - events[0].at if events else 0.0
-    if run.error is not None:
-        outcome = f"Run {run.run_id} of {run.session_id!r} failed: {type(run.error).__name__}: {run.error}"
-    else:
-        outcome = f"Run {run.run_id} of {run.session_id!r} completed in {seconds:.2f} s."
+    outcome = f"Run {run.run_id} of {run.session_id!r} {_state(run, events)}"
     rows = [("nodes", _nodes(events, run)), ("sessions", _sessions(events)), ("requests", _calls(run))]
     if run.resumed_from is not None:
         restored = run.resumed_from
@@ -75,12 +73,29 @@ def report_of(run: Run) -> Report:
     return Report(outcome, tuple(rows), tuple(_attention(events)))
 
 
+def _state(run: Run, events: tuple[Event, ...]) -> str:
+    seconds = events[-1].at - events[0].at if events else 0.0
+    match run.state:
+        case "failed":
+            return f"failed: {type(run.error).__name__}: {run.error}"
+        case "cancelled":
+            return f"was cancelled after {seconds:.2f} s."
+        case "completed":
+            return f"completed in {seconds:.2f} s."
+        case "running":
+            return f"is running; its last event was {seconds:.2f} s after its first."
+
+
 def _nodes(events: tuple[Event, ...], run: Run) -> str:
     done = [event for event in events if isinstance(event, NodeCompleted)]
     names = list(dict.fromkeys(event.path.rpartition("/")[2] for event in done))
     inner = [name for name in names if name not in ("start", "finish")]
     more = ", ..." if len(inner) > 12 else ""
-    return f"{run.iterations} runs of {len(inner)} nodes: {', '.join(inner[:12])}{more}"
+    started = Counter(event.path for event in events if isinstance(event, NodeStarting))
+    counting = {node.path for node in run.strategy.graph.all_nodes() if node.counts}
+    own = sum(count for path, count in started.items() if path in counting)
+    before = f" ({run.iterations - own} before the resume)" if run.resumed else ""
+    return f"{own} runs of {len(inner)} nodes{before}: {', '.join(inner[:12])}{more}"
 
 
 def _sessions(events: tuple[Event, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from koogbook.events import (
     CheckpointSaved,
     CompressionCompleted,
     Event,
+    RunCompleted,
+    RunFailed,
     TombstoneSaved,
 )
 from koogbook.llm.calls import CallRecord, PurposeUsage
@@ -21,6 +23,9 @@ from koogbook.messages.prompt import Prompt
 if TYPE_CHECKING:
     from koogbook.agents.report import Report
     from koogbook.runtime.context import Context
+
+
+RunState = Literal["running", "completed", "failed", "cancelled"]
 
 
 class LastCheckpoint(Struct, frozen=True):
@@ -82,6 +87,17 @@ class Run:
         return tuple(self._context.log.acted)
 
     @property
+    def state(self) -> RunState:
+        """How far it is, or how it ended."""
+        if self.error is not None:
+            ended = next(
+                (one for one in reversed(self._context.log.events) if isinstance(one, RunFailed)), None
+            )
+            return "cancelled" if ended is not None and ended.cancelled else "failed"
+        completed = any(isinstance(one, RunCompleted) for one in reversed(self._context.log.events))
+        return "completed" if completed else "running"
+
+    @property
     def storage(self) -> Any:
         """The run's storage."""
         return self._context.storage
@@ -138,5 +154,5 @@ class Run:
         return report_of(self)
 
     def __repr__(self) -> str:
-        state = f"failed: {type(self.error).__name__}" if self.error else "completed"
+        state = f"failed: {type(self.error).__name__}" if self.state == "failed" else self.state
         return f"<run {self.run_id} of session {self.session_id!r}, {state}, {len(self._context.log.events)} events>"

@@ -110,7 +110,8 @@ def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
 class Edge:
     """From one node to another, with conditions and transformations in the order they were added.
 
-    Koog's ``AIAgentEdge``; ``a >> b`` is its ``edge(a forwardTo b)``. Usually made by ``a >> b`` or ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
+    Koog's ``AIAgentEdge``; ``a >> b`` is its ``edge(a forwardTo b)``. Usually made by ``a >> b`` or
+    ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
     """
 
     __slots__ = ("given_label", "place", "replaced", "source", "steps", "target")

@@ -57,7 +57,10 @@ def history_over(*, max_messages: int | None = None, max_tokens: int | None = No
 
 
 def has_tool_calls(output: Any) -> bool:
-    """A condition for an edge: the output is an assistant message with tool calls; it chooses, it drops none."""
+    """A condition for an edge: the output is an assistant message with tool calls (Koog's ``onToolCalls``).
+
+    It chooses the edge and drops none of the calls.
+    """
     return isinstance(output, Message) and bool(output.calls)
 
 

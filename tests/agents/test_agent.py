@@ -20,6 +20,7 @@ from koogbook.errors import (
     ToolError,
 )
 from koogbook.messages.model import LLMParams
+from koogbook.pipeline import Stage
 from koogbook.runtime.builder import Strategy
 
 KEY = kb.storage_key("count", int)
@@ -300,8 +301,9 @@ async def test_a_strategy_that_was_broken_afterwards_is_refused_when_it_is_run()
         ({"compat": "langchain"}, GraphError),
         ({"tools": [lambda city: city]}, ToolError),
         ({"tools": [weather, weather]}, ToolError),
+        ({"session_wait_seconds": float("nan")}, ValueError),
     ],
-    ids=["iterations", "compat", "tool", "two tools"],
+    ids=["iterations", "compat", "tool", "two tools", "wait"],
 )
 def test_an_agent_that_could_not_run_is_refused(options: Any, error: type[Exception]) -> None:
     """Whatever is wrong is said at once [AGT-01]."""
@@ -325,6 +327,114 @@ async def test_a_feature_is_there_for_nodes_and_for_the_agents_user() -> None:
 
 async def _bound(ctx: kb.Context, text: str) -> Any:
     return ctx.feature("Test")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("memory", r"got 'memory'"),
+        (None, r"got None"),
+        (kb.Persistence, r"the class Persistence.*agent\.install\(kb\.Persistence\(\.\.\.\)\)"),
+        (kb.Interceptor(), r"got <koogbook\.pipeline\.Interceptor"),
+    ],
+    ids=["text", "None", "class", "interceptor"],
+)
+def test_what_is_no_feature_is_refused_with_the_right_line(given: Any, words: str) -> None:
+    """Instead of a bare AttributeError [AGT-02]."""
+    with pytest.raises(FeatureInstallError, match=words):
+        _agent().install(given)
+
+
+def test_a_feature_that_installs_nothing_usable_is_refused() -> None:
+    """It would fail in the middle of the first run [AGT-02]."""
+
+    class Half:
+        key = "Half"
+
+        def install(self, agent: kb.Agent) -> Any:
+            return self
+
+    agent = _agent()
+    with pytest.raises(FeatureInstallError, match="lacks subscriptions, interceptors, bind, close"):
+        agent.install(Half())
+    with pytest.raises(FeatureNotInstalledError):
+        agent.feature("Half")
+
+
+def _feature_with(*interceptors: kb.Interceptor, key: str = "Own") -> Feature:
+    feature = Feature(key)
+    feature.interceptors = interceptors
+    return feature
+
+
+async def test_a_feature_that_changes_a_run_has_acted() -> None:
+    """A report names it, and the others as idle [AGT-02]."""
+
+    class Louder(kb.Interceptor):
+        async def around_node(self, context: Any, node: Any, value: Any, call: Any) -> Any:
+            return (await call(value)).upper()
+
+    class Looks(kb.Interceptor):
+        async def around_llm_call(self, request: Any, call: Any) -> Any:
+            return await call(request)
+
+    agent = _agent().install(_feature_with(Louder())).install(_feature_with(Looks(), key="Looks"))
+    run = await agent.run("x")
+
+    assert run.output == "USER MESSAGES: 1"
+    assert ("acted", "Own; installed and idle: Looks") in run.report().rows
+
+
+async def test_tool_calls_are_wrapped_by_the_interceptors_of_the_agent() -> None:
+    """By stage, then by installation [AGT-02]."""
+    seen: list[str] = []
+
+    class Sees(kb.Interceptor):
+        def __init__(self, name: str, stage: Stage) -> None:
+            self.name = name
+            self.stage = stage
+
+        async def around_tool_call(self, tool_call: kb.ToolCall, call: Any) -> kb.Message:
+            seen.append(f"{self.name}>{tool_call.tool}")
+            result: kb.Message = await call(tool_call)
+            return result
+
+    async def call(ctx: kb.Context, text: str) -> str:
+        results = await ctx.run_tools([kb.ToolCall("weather", '{"city":"Bonn"}', "c1")])
+        return results[0].results[0].output
+
+    agent = _agent(call, tools=[weather])
+    agent.install(_feature_with(Sees("inner", Stage.INNERMOST), Sees("outer", Stage.LEASE)))
+    run = await agent.run("x")
+
+    assert run.output == "rain"
+    assert seen == ["outer>weather", "inner>weather"]
+    assert run.acted == ()
+
+
+async def test_interceptors_are_told_of_a_restored_checkpoint_in_order() -> None:
+    """With the context whose state was put back [AGT-02]."""
+    seen: list[tuple[str, str, Any]] = []
+
+    class Hears(kb.Interceptor):
+        def __init__(self, name: str, stage: Stage) -> None:
+            self.name = name
+            self.stage = stage
+
+        async def on_restore(self, context: Any, checkpoint: Any) -> None:
+            seen.append((self.name, context.session_id, checkpoint))
+
+    class Restores(kb.Interceptor):
+        async def around_run(self, run: Any, value: Any, call: Any) -> Any:
+            await run.restored("checkpoint")
+            return await call(value)
+
+    agent = _agent().install(
+        _feature_with(Hears("memory", Stage.MEMORY), Restores(), Hears("lease", Stage.LEASE))
+    )
+    await agent.run("x", "chat-1")
+
+    assert seen == [("lease", "chat-1", "checkpoint"), ("memory", "chat-1", "checkpoint")]
 
 
 def test_installing_twice_is_refused() -> None:

@@ -14,9 +14,9 @@ from koogbook.llm.context import LLMContext
 from koogbook.runtime.builder import Strategy
 
 #: How many events a run of the strategy below has; a test holds them together.
-EVENTS = 50
+EVENTS = 51
 #: The last of them after which the run still waits for something: the second request goes out.
-LAST_WAIT = 40
+LAST_WAIT = 41
 
 
 async def slow_weather(city: str) -> str:

@@ -17,7 +17,10 @@ SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".joi
 ENDS = st.sampled_from([". ", "! ", "? ", "。", "\n", ", ", "... "])
 TEXTS = st.lists(st.tuples(SENTENCES, ENDS), max_size=8).map(lambda pairs: "".join(map("".join, pairs)))
 HISTORIES = st.lists(
-    st.tuples(st.sampled_from([kb.user, kb.assistant]), st.one_of(TEXTS, st.text(max_size=60))),
+    st.tuples(
+        st.sampled_from([kb.user, kb.assistant]),
+        st.one_of(TEXTS, st.text(st.characters(codec=None), max_size=60)),
+    ),
     min_size=1,
     max_size=6,
 ).map(lambda turns: [make(text, id=f"m{position}", time=WHEN) for position, (make, text) in enumerate(turns)])
@@ -40,6 +43,13 @@ def test_every_sentence_of_a_summary_stands_in_the_history(history: list[kb.Mess
     quoted = quote_history(history)
 
     assert all(line in quoted for line in summary(history).text.split("\n"))
+
+
+@quick
+@given(HISTORIES)
+def test_a_history_with_any_text_has_a_summary(history: list[kb.Message]) -> None:
+    """In every script: an empty summary would stop the compression [CMP-15]."""
+    assert bool(summary(history).text) == any(message.text.strip() for message in history)
 
 
 @quick

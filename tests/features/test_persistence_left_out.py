@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -49,8 +50,8 @@ async def test_strict_raises_where_a_key_would_be_left_out(store: Any) -> None:
     assert await store.get_checkpoints("s") == []
 
 
-def handing_on_a_client(store: Any, **options: Any) -> kb.Agent:
-    """An agent whose second of three nodes gives an output that cannot be stored."""
+def handing_on_a_client(store: Any, fails: Sequence[bool] = (), **options: Any) -> kb.Agent:
+    """An agent whose second of three nodes gives an output that cannot be stored; the third may fail."""
     trip = kb.strategy("trip", input=str, output=str)
 
     @trip.node
@@ -63,6 +64,8 @@ def handing_on_a_client(store: Any, **options: Any) -> kb.Agent:
 
     @trip.node
     async def use(ctx: kb.Context, client: Any) -> str:
+        if fails:
+            raise Boom
         return type(client).__name__
 
     trip.start >> plan >> connect >> use >> trip.finish
@@ -128,6 +131,17 @@ class Failing(PlainCheckpoints):
         await super().save_checkpoint(session_id, checkpoint)
 
 
+def stop_once() -> Callable[[kb.Context], Any]:
+    """What a node does that fails the first time."""
+    left = [Boom()]
+
+    async def stop(ctx: kb.Context) -> None:
+        if left:
+            raise left.pop()
+
+    return stop
+
+
 ERRORS = [CheckpointError("full"), OSError("no space"), RuntimeError("driver"), TimeoutError("slow")]
 
 
@@ -179,3 +193,31 @@ async def test_after_a_passed_over_save_a_restart_goes_on_from_the_one_before() 
 
     assert run.resumed_from is not None
     assert run.resumed_from.path == "trip/plan"
+
+
+async def test_a_run_that_goes_on_before_a_skipped_checkpoint_says_so(store: Any) -> None:
+    """Where the same installation saw it being skipped: which nodes may run again [PER-07a]."""
+    is_broken = [True]
+    agent = handing_on_a_client(store, fails=is_broken)
+    with pytest.raises(Boom):
+        await agent.run("go", session_id="s")
+    is_broken.clear()
+
+    runs = [await agent.run("go", session_id="s"), await agent.run("go", session_id="s")]
+
+    texts = [notices(run, "checkpoint skipped") for run in runs]
+    assert "goes on after trip/plan" in texts[0][0]
+    assert "(trip/connect)" in texts[0][0]
+    assert (runs[0].resumed, texts[1]) == (True, [])
+
+
+async def test_a_skip_that_a_later_save_has_made_good_is_not_said() -> None:
+    """The run goes on from the later one, and nothing runs again [PER-07a]."""
+    store = Failing(1, OSError("no space"))
+    trip = Trip(store, on_save_error="log", during={"pay": stop_once()})
+    with pytest.raises(Boom):
+        await trip.run()
+
+    run = await trip.run()
+
+    assert (run.resumed, notices(run, "checkpoint skipped")) == (True, [])

@@ -15,6 +15,7 @@ from koogbook.errors import (
     UndecodableValueError,
     UnfinishedRunError,
 )
+from koogbook.features.persistence.checkpoint import SCHEMA_VERSION
 
 
 def one_node(
@@ -77,6 +78,20 @@ async def test_a_change_elsewhere_is_a_warning(store: Any) -> None:
     assert "strategy version: stored 1, now 2" in notices(run, "strategy changed")[0]
 
 
+async def test_a_checkpoint_of_a_newer_form_is_refused(store: Any) -> None:
+    """A newer koogbook may mean something else by it [PER-21c]."""
+    plain = PlainCheckpoints()
+    await Trip(plain).crash()
+    saved = plain.saved[0]
+    newer = replace(saved, info=replace(saved.info, schema_version=SCHEMA_VERSION + 1))
+    await store.save_checkpoint("s", newer)
+
+    with pytest.raises(
+        IncompatibleCheckpointError, match=f"stored {SCHEMA_VERSION + 1}, this koogbook knows"
+    ):
+        await Trip(store).run()
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -132,6 +147,18 @@ async def test_a_forged_input_is_no_input() -> None:
 
     with pytest.raises(UnfinishedRunError):
         await Trip(plain).run("Rome")
+
+
+@pytest.mark.parametrize("keys", [b"7", b"[]", b'"x"', b"null"])
+async def test_forged_keys_in_a_fingerprint_are_refused(keys: bytes) -> None:
+    """As the rest of it [PER-08]."""
+    store = PlainCheckpoints()
+    await Trip(store).crash()
+    body = store.saved[0].fingerprint_body.replace(b'"keys":{}', b'"keys":' + keys)
+    store.saved[0] = replace(store.saved[0], fingerprint_body=body)
+
+    with pytest.raises(IncompatibleCheckpointError, match="damaged"):
+        await Trip(store).run()
 
 
 @pytest.mark.parametrize("path", ["trip", "trip/", "trip/plan/deeper", "other/plan", "", "trip/finish/x"])

@@ -11,6 +11,7 @@ from persisted_runs import PlainCheckpoints, Trip, notices, set_client
 
 import koogbook as kb
 from koogbook.events import CheckpointSaved, NodeStarting, TombstoneSaved
+from koogbook.features.persistence.checkpoint import SCHEMA_VERSION
 
 
 async def test_each_completed_node_has_a_checkpoint_and_the_end_a_tombstone(store: Any) -> None:
@@ -132,15 +133,6 @@ async def test_a_run_without_a_session_id_is_saved_under_its_own(store: Any) -> 
     assert len(await store.get_checkpoints(run.session_id)) == 4
 
 
-def test_the_defaults_are_these() -> None:
-    """One table, as documented [PER-03b]."""
-    config = kb.Persistence()
-
-    assert isinstance(config.storage, kb.NoPersistence)
-    assert (config.automatic, config.resume, config.strict) == (True, None, False)
-    assert (config.on_save_error, config.on_busy) == ("raise", "raise")
-
-
 async def test_without_a_storage_that_is_said_once() -> None:
     """At the first run of an install, and not again [PER-03]."""
     trip = Trip()
@@ -185,6 +177,40 @@ async def test_a_plain_store_is_said_to_be_weaker_once() -> None:
     first, second = await trip.run(), await trip.run()
 
     assert [len(notices(run, "plain checkpoint storage")) for run in (first, second)] == [1, 0]
+
+
+async def test_a_store_without_leases_is_said_to_be_weaker_once() -> None:
+    """Another process is not kept away, which is an event [PER-02] [PER-05c]."""
+    trip = Trip(PlainCheckpoints())
+
+    first, second = await trip.run(), await trip.run()
+
+    assert [len(notices(run, "no leases")) for run in (first, second)] == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "none"])
+async def test_a_store_that_needs_no_lease_or_has_them_is_not_said_to_be_weaker(
+    kind: str, sqlite: kb.SqliteCheckpoints
+) -> None:
+    """Memory is no other process's, and nothing is kept where nothing is saved [PER-02]."""
+    run = await Trip({"memory": kb.MemoryCheckpoints(), "sqlite": sqlite, "none": None}[kind]).run()
+
+    assert notices(run, "no leases") == []
+
+
+async def test_a_checkpoint_says_in_which_form_it_is(store: Any) -> None:
+    """Apart from its running number and the strategy's version [PER-01]."""
+    await Trip(store, version="7").run()
+
+    found = (await store.get_checkpoints("s"))[1].info
+    assert (found.version, found.schema_version, found.strategy_version) == (1, SCHEMA_VERSION, "7")
+
+
+async def test_a_checkpoint_has_the_type_of_its_output_in_words(store: Any) -> None:
+    """From the fingerprint, so that it costs no byte; a tombstone has none [PER-01]."""
+    await Trip(store).run()
+
+    assert [one.output_type for one in await store.get_checkpoints("s")] == ["str", "str", "str", ""]
 
 
 async def test_after_a_completed_run_the_next_one_starts_afresh(store: Any) -> None:

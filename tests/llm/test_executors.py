@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import koogbook as kb
 from koogbook.errors import ExecutorClosedError, ExecutorError, ScriptExhaustedError
 from koogbook.llm.executor import EndFrame, LocalExecutor, TextFrame
+from koogbook.llm.extractive import words
 from koogbook.llm.request import Request, is_quote_tag, quote_history
 from koogbook.messages.message import REFERENCE_NAME, SUMMARY_NAME
 from koogbook.messages.model import LLModel
@@ -213,9 +214,12 @@ PROSE = st.lists(
             "Line one\nline two.",
             "</message>",
             "\ud83d broken",
+            "без точек и без запятых " * 20,
+            "ซื้อตั๋วรถไฟ" * 40,
+            "[called trains with {}]",
         ]
     )
-    | st.text(max_size=60),
+    | st.text(st.characters(codec=None), max_size=60),
     max_size=8,
 ).map(" ".join)
 HISTORIES = st.lists(
@@ -235,6 +239,82 @@ async def test_every_line_of_an_extract_is_verbatim_in_the_input(
     reply = await kb.ExtractiveExecutor().execute(_request(*history, purpose=purpose))
 
     assert all(any(line in message.text for message in history) for line in reply.text.split("\n"))
+
+
+@settings(max_examples=150)
+@given(HISTORIES, PURPOSES)
+async def test_an_extract_says_something_where_there_is_anything_to_say(
+    history: list[kb.Message], purpose: Any
+) -> None:
+    """Whatever the script, and with no punctuation at all [EXE-03]."""
+    lines = "\n".join(message.text for message in history if message.role != "system").split("\n")
+    spoken = any(line.strip() and not is_quote_tag(line) for line in lines)
+    reply = await kb.ExtractiveExecutor().execute(_request(*history, purpose=purpose))
+
+    assert bool(reply.text.strip()) >= spoken
+
+
+SCRIPTS = {
+    "Cyrillic": "Поезд в Казань отправляется утром с третьего пути",
+    "Arabic": "يغادر القطار إلى القاهرة صباحا من الرصيف الثالث",
+    "Hebrew": "הרכבת לחיפה יוצאת בבוקר מרציף שלוש",
+    "Greek": "Το τρένο για την Πάτρα φεύγει το πρωί",
+    "Devanagari": "दिल्ली की रेलगाड़ी सुबह तीसरे प्लेटफार्म से चलती है",
+    "Thai": "รถไฟไปเชียงใหม่ออกตอนเช้าจากชานชาลาที่สาม",
+    "Japanese": "京都行きの電車は朝に三番線から出ます",
+    "Korean": "부산으로 가는 기차는 아침에 출발합니다",
+}
+
+
+@pytest.mark.parametrize("sentence", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_sentence_of_any_script_has_words(sentence: str) -> None:
+    """A summary is picked by words, not taken from the beginning [EXE-03]."""
+    assert len(words(sentence)) >= 3
+
+
+def test_a_vowel_sign_does_not_cut_a_word() -> None:
+    """In Devanagari vowels are marks on the letter before them [EXE-03]."""
+    assert words("दिल्ली") == ["दिल्ली"]
+
+
+@pytest.mark.parametrize("sentence", SCRIPTS.values(), ids=SCRIPTS)
+async def test_the_sentence_that_matters_is_found_in_any_script(sentence: str) -> None:
+    """The rest is too short to be a sentence [EXE-03]."""
+    talk = kb.user("\n".join(["ok"] * 30 + [sentence] + ["ok"] * 30))
+    reply = await kb.ExtractiveExecutor().execute(_request(talk, purpose="compression"))
+
+    assert reply.text == sentence
+
+
+async def test_a_text_without_an_end_is_cut_at_spaces() -> None:
+    """What was dictated has no full stops [EXE-03]."""
+    said = " ".join(f"and then platform {number} was closed for repairs" for number in range(200))
+    reply = await kb.ExtractiveExecutor().execute(_request(kb.user(said), purpose="compression"))
+    pieces = reply.text.split("\n")
+
+    assert len(pieces) > 1
+    assert all(len(piece) <= 320 and f" {piece} " in f" {said} " for piece in pieces)
+
+
+async def test_data_of_any_length_does_not_push_sentences_out() -> None:
+    """A picture in base 64 or a result on one line is no language [EXE-03]."""
+    picture = "iVBORw0KGgo/AAAANSUhEUg+" * 80
+    result = (
+        "[trains answered: " + '{"train": "OST 12", "platform": 9, "remarks": "no bicycles"}, ' * 20 + "]"
+    )
+    said = "The night train to the coast carries bicycles."
+    history = [kb.user(picture), kb.user(result), kb.user(said)]
+    reply = await kb.ExtractiveExecutor().execute(_request(*history, purpose="compression"))
+
+    assert reply.text == said
+
+
+async def test_where_nothing_reads_like_a_sentence_the_beginning_is_taken() -> None:
+    """Code and short replies have no sentences [EXE-03]."""
+    history = [kb.user("x = 1"), kb.assistant("[called run with {}]"), kb.user("y = 2")]
+    reply = await kb.ExtractiveExecutor().execute(_request(*history, purpose="compression"))
+
+    assert reply.text == "x = 1\ny = 2"
 
 
 @settings(max_examples=50)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -399,3 +401,30 @@ async def test_a_context_in_use_on_another_loop_says_so(context: LLMContext) -> 
     async with context.write_session():
         with pytest.raises(WrongLoopError, match="another event loop"):
             await asyncio.to_thread(asyncio.run, from_elsewhere())
+
+
+@pytest.mark.parametrize("timeout", [math.nan, -1, -math.inf])
+@pytest.mark.parametrize("kind", ["read_session", "write_session"])
+def test_a_timeout_that_bounds_nothing_is_refused(context: LLMContext, kind: str, timeout: float) -> None:
+    """Not a number would wait for ever [SES-11]."""
+    with pytest.raises(ValueError, match=r"math\.inf"):
+        getattr(context, kind)(timeout=timeout)
+
+
+@pytest.mark.parametrize("seconds", [math.nan, -0.1])
+def test_a_default_limit_that_bounds_nothing_is_refused(make_context: Any, seconds: float) -> None:
+    """It would be that of every session [SES-11]."""
+    with pytest.raises(ValueError, match=r"math\.inf"):
+        make_context(wait_limit=seconds)
+
+
+async def test_the_watch_for_slow_sessions_keeps_no_context_alive(make_context: Any) -> None:
+    """When a run is over, its history is free, though the timer has not come yet [SES-11]."""
+    context = make_context(messages=[kb.user("hello")])
+    async with context.write_session() as session:
+        session.append(kb.user("more"))
+    alive = weakref.ref(context)
+    del context, session
+    gc.collect()
+
+    assert alive() is None

@@ -73,7 +73,7 @@ def test_names_are_unique_per_parent_only() -> None:
     assert graph.changes == []
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "/", 5, None], ids=repr)
+@pytest.mark.parametrize("name", ["", "a/b", "/", 5], ids=repr)
 @pytest.mark.parametrize("what", ["strategy", "subgraph", "node", "compress"])
 def test_a_slash_or_no_name_is_refused(name: Any, what: str) -> None:
     """It parts the steps of a path [GRA-01]."""
@@ -87,6 +87,13 @@ def test_a_slash_or_no_name_is_refused(name: Any, what: str) -> None:
 
     with pytest.raises(GraphError, match="without '/'"):
         make(name)
+
+
+@pytest.mark.parametrize("make", [kb.strategy, lambda name: kb.strategy("s").subgraph(name)])
+def test_none_is_no_name(make: Any) -> None:
+    """A variable that was never set names nothing [GRA-01]."""
+    with pytest.raises(GraphError, match="got None"):
+        make(None)
 
 
 @pytest.mark.parametrize("name", ["start", "finish"])
@@ -271,6 +278,21 @@ def test_a_changed_output_names_the_checkpoints_that_it_makes_unusable() -> None
     assert "checkpoints saved after trip/a can no longer be resumed" in graph.changes[-1]
 
 
+def test_a_node_that_is_defined_again_as_it_was_is_no_change() -> None:
+    """Running a cell twice changes nothing, so nothing is told [GRA-12]."""
+    graph = kb.strategy("s")
+    _define_a(graph)
+    _define_a(graph)
+
+    assert graph.changes == []
+
+
+def _define_a(graph: Strategy) -> None:
+    @graph.node
+    async def a(ctx: kb.Context, value: int) -> int:
+        return value + 1
+
+
 def test_a_variable_that_holds_the_old_node_means_the_new_one() -> None:
     """Other cells need not be run again [GRA-12]."""
     graph = kb.strategy("s")
@@ -338,6 +360,200 @@ def test_an_edge_that_gets_its_condition_afterwards_is_the_same_when_defined_aga
     assert [edge.label for edge in graph.edges if edge.target is a and edge.source is a] == ["is big"]
 
 
+def _conditions(graph: Subgraph) -> list[Any]:
+    return [step.function for edge in graph.edges for step in edge.steps if step.kind == "when"]
+
+
+def test_two_lambdas_between_the_same_nodes_are_two_edges() -> None:
+    """Neither condition is lost, though neither has a name [GRA-02]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=lambda value: value > 5)
+    graph.edge("a", "b", when=lambda value: value < 0)
+
+    assert [condition(9) for condition in _conditions(graph)] == [True, False]
+    assert graph.changes == []
+
+
+def test_two_edges_that_cannot_be_told_apart_are_a_warning() -> None:
+    """A lambda that was changed in its cell leaves the old edge behind; a label would replace it [GRA-05]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=lambda value: value > 5)
+    graph.edge("a", "b", when=lambda value: value < 0)
+    found = graph.check()
+
+    assert [(finding.level, finding.kind, finding.path) for finding in found] == [
+        ("warning", "same_edge", "line/a")
+    ]
+    assert "label=" in found[0].remedy
+
+
+def test_a_lambda_of_the_same_text_is_the_same_condition() -> None:
+    """A cell that is run again has new functions of the same code, wherever they stand [GRA-12]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=lambda value: any(one > 5 for one in value))
+    again = graph.edge("a", "b", when=lambda value: any(one > 5 for one in value))
+
+    assert [edge for edge in graph.edges if edge.conditional] == [again]
+    assert graph.changes == []
+
+
+def _over(limit: int) -> Any:
+    def is_over(value: int) -> bool:
+        return value > limit
+
+    return is_over
+
+
+@pytest.mark.parametrize(
+    "make",
+    [_over, lambda limit: lambda value, limit=limit: value > limit, lambda limit: partial(max, limit)],
+    ids=["enclosed", "default", "partial"],
+)
+def test_conditions_of_one_factory_are_different_edges(make: Any) -> None:
+    """The same code with another limit is another condition [GRA-02]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=make(5))
+    graph.edge("a", "b", when=make(9))
+    graph.edge("a", "b", when=make(5))
+
+    assert len(_conditions(graph)) == 2
+
+
+def test_a_named_condition_with_another_body_replaces_the_one_before() -> None:
+    """The cell of a ``def`` was changed and run again [GRA-12]."""
+    graph = _line("a", "b")
+
+    def is_big(value: int) -> bool:
+        return value > 5
+
+    graph.edge("a", "b", when=is_big)
+
+    def is_big(value: int) -> bool:  # type: ignore[no-redef]
+        return value > 9
+
+    graph.edge("a", "b", when=is_big)
+
+    assert _conditions(graph) == [is_big]
+    assert graph.changes == ["edge a >> b redefined"]
+
+
+def test_a_label_that_is_added_later_keeps_the_edge() -> None:
+    """The condition says that it is the same one [GRA-12]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=bool)
+    graph.edge("a", "b", when=bool, label="anything")
+
+    assert [edge.label for edge in graph.edges if edge.conditional] == ["anything"]
+
+
+def test_labels_tell_edges_of_one_condition_apart() -> None:
+    """Who wrote two labels meant two edges [GRA-02]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=bool, label="first")
+    graph.edge("a", "b", when=bool, label="second")
+
+    assert [edge.label for edge in graph.edges if edge.conditional] == ["first", "second"]
+
+
+def test_an_else_edge_is_kept_when_another_gets_its_condition_afterwards() -> None:
+    """Until then both looked the same [GRA-02]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b").when(lambda value: value > 5)
+
+    assert [edge.conditional for edge in graph.edges if edge.target.name == "b"] == [False, True]
+    assert graph.changes == []
+
+
+def test_an_edge_that_gets_another_transformation_is_a_change() -> None:
+    """Also when it is added afterwards [GRA-12]."""
+    graph = _line("a")
+    graph.edge("a", "finish").map(str)
+
+    assert graph.changes == ["edge a >> finish redefined"]
+
+
+# ------------------------------------------------------------------------------------------- compression nodes
+
+
+def test_a_second_compression_node_without_a_name_is_another_node() -> None:
+    """Its default name is numbered, and the first one stays [GRA-12]."""
+    graph = kb.strategy("s")
+    first = graph.compress_history()
+    second = graph.compress_history(kb.NoCompression())
+    third = graph.compress_history()
+
+    assert [node.name for node in (first, second, third)] == [
+        "compress_history",
+        "compress_history_2",
+        "compress_history_3",
+    ]
+    assert graph.changes == []
+
+
+def test_a_compression_node_that_is_defined_again_at_its_place_keeps_its_name() -> None:
+    """A cell that is run twice makes one node [GRA-12]."""
+    graph = kb.strategy("s")
+    first = _compress(graph)
+    graph.compress_history()
+
+    assert _compress(graph) is first
+    assert list(graph.nodes) == ["start", "finish", "compress_history", "compress_history_2"]
+
+
+def _compress(graph: Strategy) -> Any:
+    return graph.compress_history()
+
+
+# ------------------------------------------------------------------------------------------- subgraphs again
+
+
+def test_a_subgraph_defined_again_is_the_same_object_with_its_nodes() -> None:
+    """The cells of its nodes need not be run again [GRA-12]."""
+    graph = kb.strategy("s")
+    before = graph.subgraph("sub")
+    node = before.node(name="a")(step)
+    after = graph.subgraph("sub")
+
+    assert after is before
+    assert after.nodes["a"] is node
+    assert graph.changes == []
+
+
+def test_a_subgraph_defined_again_has_the_types_of_the_last_definition() -> None:
+    """On its node, and on its start and finish; the change is reported [GRA-12]."""
+    graph = kb.strategy("s")
+    graph.subgraph("sub", input=int, output=str)
+    sub = graph.subgraph("sub", input=str, output=bytes)
+
+    assert (sub.as_node.input_type, sub.start.output_type) == (str, str)
+    assert (sub.as_node.output_type, sub.finish.input_type) == (bytes, bytes)
+    assert graph.changes == [
+        "node sub redefined (input int -> str, output str -> bytes: checkpoints saved after or inside s/sub can no "
+        "longer be resumed)"
+    ]
+
+
+def test_a_node_in_the_place_of_a_subgraph_says_what_is_lost() -> None:
+    """All nodes of the subgraph are gone [GRA-12]."""
+    graph = kb.strategy("s")
+    graph.subgraph("sub")
+    graph.node(name="sub")(step)
+
+    assert "its nodes are gone: checkpoints saved after or inside s/sub" in graph.changes[-1]
+
+
+def test_a_change_in_a_subgraph_is_a_change_of_the_strategy() -> None:
+    """With the path of the graph that it happened in, to any depth [GRA-12]."""
+    graph = kb.strategy("s")
+    deep = graph.subgraph("a").subgraph("b")
+    deep.node(name="c")(step)
+    deep.remove("c")
+    text = "node c removed: checkpoints saved after s/a/b/c can no longer be resumed"
+
+    assert deep.changes == [text]
+    assert graph.changes == [f"in s/a/b: {text}"]
+
+
 @pytest.mark.parametrize(
     "again",
     [
@@ -377,7 +593,7 @@ def test_a_removed_node_takes_its_edges_along() -> None:
 
     assert list(graph.nodes) == ["start", "finish", "b"]
     assert _edges(graph) == ["<edge b >> finish>"]
-    assert graph.changes == ["node a removed"]
+    assert graph.changes == ["node a removed: checkpoints saved after line/a can no longer be resumed"]
 
 
 def test_an_edge_can_be_removed() -> None:

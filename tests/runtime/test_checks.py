@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sized
 from typing import Annotated, Any, Literal, NewType, Protocol, TypedDict
 
 import pytest
@@ -25,6 +26,25 @@ class Row(TypedDict):
     """A typed dictionary."""
 
     city: str
+
+
+class HasName(Protocol):
+    """Another protocol, without attributes to ask for."""
+
+    def name(self) -> str:
+        """A name."""
+
+
+class Closing(ABC):
+    """An abstract class."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+
+class Whole:
+    """A class that a subclass may make a closing one."""
 
 
 async def step(ctx: Any, value: Any) -> Any:
@@ -200,6 +220,10 @@ def test_types_that_cannot_fit_are_an_error(given: Any, wanted: Any) -> None:
         (Row, dict[str, str]),
         (Callable[[int], int], Any),
         (None, None),
+        (Sized, Iterable),
+        (Iterable[str], Sized),
+        (Whole, Closing),
+        (Closing, HasName),
     ],
     ids=str,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional, Union
 
 import pytest
 
@@ -82,6 +82,29 @@ def test_types_with_other_arguments_are_other_types() -> None:
         storage.get(kb.storage_key("items", list[str]))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Optional[int], int | None),  # noqa: UP045
+        (Union[int, str], str | int),  # noqa: UP007
+        (list[Optional[int]], list[int | None]),  # noqa: UP045
+        (dict[str, Union[int, str, None]], dict[str, str | int | None]),  # noqa: UP007
+    ],
+)
+def test_a_union_is_the_same_type_in_any_spelling(one: Any, other: Any) -> None:
+    """Old and new spelling, in any order, inside other types too [GRA-11]."""
+    assert kb.storage_key("k", one) == kb.storage_key("k", other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(int | None, int), (int | str, int | bytes), (Optional[int], Optional[str])],  # noqa: UP045
+)
+def test_unions_of_other_types_are_other_types(one: Any, other: Any) -> None:
+    """One member more or another one [GRA-11]."""
+    assert kb.storage_key("k", one) != kb.storage_key("k", other)
+
+
 def _define() -> Any:
     """A class as a notebook's cell defines it: same module and name each time, another object."""
 
@@ -138,6 +161,17 @@ def test_a_name_that_could_not_be_saved_says_so_when_it_is_missed() -> None:
 
     with pytest.raises(StorageKeyError, match="could not be encoded"):
         storage.get_value(COUNT)
+
+
+def test_a_listener_of_notes_hears_of_a_changed_type_once() -> None:
+    """At the first use of the name, with both types [PER-08]."""
+    heard: list[tuple[str, str]] = []
+    storage = Storage()
+    storage.load_encoded({"count": b"3"}, (), {"count": "str", "unused": "int"})
+    storage.on_note = lambda kind, text: heard.append((kind, text))
+
+    assert [storage.get(COUNT), storage.get(COUNT)] == [3, 3]
+    assert heard == [("storage key changed", "storage key count: stored str, now int")]
 
 
 def test_a_key_needs_a_name() -> None:

@@ -213,6 +213,15 @@ async def test_repeated_messages_come_back_repeated(store: Any) -> None:
     assert (await store.get_latest_checkpoint("s")).messages == saved.messages
 
 
+async def test_the_form_of_a_checkpoint_comes_back(store: Any) -> None:
+    """Whatever number it has [PER-01]."""
+    saved = checkpoint(schema_version=7)
+
+    await store.save_checkpoint("s", saved)
+
+    assert plain(await store.get_latest_checkpoint("s")) == saved
+
+
 async def test_an_empty_history_comes_back_empty(store: Any) -> None:
     """No message at all is a history too."""
     await store.save_checkpoint("s", checkpoint(messages=()))
@@ -231,6 +240,26 @@ async def test_bodies_are_bytes_and_nothing_else(store: Any, output: bytes) -> N
 
 
 # ------------------------------------------------------------------------------------------- optional methods
+
+
+@pytest.mark.parametrize("how", ["save", "append", "fork"])
+async def test_changing_what_a_store_gave_does_not_change_the_store(able: Any, how: str) -> None:
+    """Nor does changing what it was given [PER-01]."""
+    entries = {"seat": b"7"}
+    await (
+        able.append_checkpoint(draft(storage=entries))
+        if how == "append"
+        else able.save_checkpoint("s", checkpoint(storage=entries))
+    )
+    session_id = "t" if how == "fork" else "s"
+    if how == "fork":
+        await fork(able)
+
+    entries["seat"] = b"8"
+    (await able.get_latest_checkpoint(session_id)).storage["seat"] = b"9"
+    (await able.get_checkpoints(session_id))[0].storage.clear()
+
+    assert (await able.get_latest_checkpoint(session_id)).storage == {"seat": b"7"}
 
 
 async def test_appending_allots_versions_from_zero(able: Any) -> None:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stored_values import checkpoint, draft
+from stored_values import WHEN, checkpoint, draft
 
 import koogbook as kb
+from koogbook.errors import SessionBusyError
 
 PROGRAM = Path(__file__).with_name("saving_process.py")
 PROCESSES = 4
@@ -133,3 +134,30 @@ async def test_appending_goes_on_after_another_process(path: Path) -> None:
     all_ended([start(path, "store", "s", "p", 3)])
 
     assert (await store.append_checkpoint(draft("s", "mine again"))).version == 4
+
+
+async def test_a_session_that_another_process_holds_is_no_place_for_a_fork(
+    path: Path, holder: subprocess.Popen[str]
+) -> None:
+    """Its run would go on over the fork; nothing is changed [PER-20]."""
+    store = kb.SqliteCheckpoints(path)
+    await store.save_checkpoint("origin", checkpoint("origin"))
+
+    with pytest.raises(SessionBusyError, match=f"by process {holder.pid} on "):
+        await store.fork_checkpoint("origin", "c0", "s", fork_id="f", created=WHEN)
+
+    assert store.list_infos("s") == []
+
+
+async def test_a_session_whose_holder_is_dead_can_take_a_fork(
+    path: Path, holder: subprocess.Popen[str]
+) -> None:
+    """Its lease counts for nothing [PER-20]."""
+    store = kb.SqliteCheckpoints(path)
+    await store.save_checkpoint("origin", checkpoint("origin"))
+    holder.kill()
+    holder.communicate()
+
+    info = await store.fork_checkpoint("origin", "c0", "s", fork_id="f", created=WHEN)
+
+    assert info.kind == "fork"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import koogbook as kb
 from koogbook import events
-from koogbook.pipeline import EventLog, Subscription
+from koogbook.errors import FeatureError
+from koogbook.pipeline import EventLog, Subscription, wrappers
 from koogbook.tools.environment import run_calls
 from koogbook.tools.tool import ToolRegistry
 
@@ -322,3 +323,68 @@ async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
     released.set()
 
     assert (await running)[0].results[0].output == "released"
+
+
+# ------------------------------------------------------------------------------------------- wrappers
+
+
+async def _with_wrapper(around: Any, *calls: kb.ToolCall) -> tuple[list[kb.Message], EventLog]:
+    """Run calls inside one interceptor's ``around_tool_call``."""
+
+    class Wraps(kb.Interceptor):
+        async def around_tool_call(self, tool_call: kb.ToolCall, call: Any) -> kb.Message:
+            given: kb.Message = await around(tool_call, call)
+            return given
+
+    log = EventLog("run-1", "chat-1")
+    around_calls = wrappers([Wraps()], "around_tool_call", log.acted)
+    return await run_calls(calls, TOOLS, log, around_calls), log
+
+
+async def test_an_interceptor_may_change_call_and_result() -> None:
+    """The tool gets the changed arguments, the model the changed result [AGT-02]."""
+
+    async def around(tool_call: kb.ToolCall, call: Any) -> kb.Message:
+        result = await call(kb.ToolCall(tool_call.tool, '{"city":"Ulm"}', tool_call.id))
+        return kb.tool_result(tool_call, result.results[0].output.upper())
+
+    results, _ = await _with_wrapper(around, kb.ToolCall("weather", '{"city":"Bonn"}', "c1"))
+
+    assert [result.results[0].output for result in results] == ["RAIN IN ULM"]
+
+
+async def test_an_interceptor_may_answer_instead_of_the_tool() -> None:
+    """Then no tool runs [AGT-02]."""
+
+    async def around(tool_call: kb.ToolCall, call: Any) -> kb.Message:
+        return kb.tool_result(tool_call, "not allowed", is_error=True)
+
+    results, log = await _with_wrapper(around, kb.ToolCall("weather", '{"city":"Bonn"}', "c1"))
+
+    assert [result.results[0].output for result in results] == ["not allowed"]
+    assert log.events == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [None, kb.assistant("rain"), kb.tool_result("c2", "rain")],
+    ids=["nothing", "no result", "another call"],
+)
+async def test_an_interceptor_that_leaves_a_call_without_its_result_is_refused(wrong: Any) -> None:
+    """A provider would refuse the history at the next request [AGT-05]."""
+
+    async def around(tool_call: kb.ToolCall, call: Any) -> Any:
+        return wrong
+
+    with pytest.raises(FeatureError, match="'c1' of 'weather'"):
+        await _with_wrapper(around, kb.ToolCall("weather", '{"city":"Bonn"}', "c1"))
+
+
+async def test_what_an_interceptor_raises_ends_the_run() -> None:
+    """It is no failure of the tool [AGT-02]."""
+
+    async def around(tool_call: kb.ToolCall, call: Any) -> kb.Message:
+        raise LookupError("no permission")
+
+    with pytest.raises(LookupError, match="no permission"):
+        await _with_wrapper(around, kb.ToolCall("weather", '{"city":"Bonn"}', "c1"))

@@ -35,7 +35,7 @@ def places(defects: tuple[Defect, ...]) -> list[tuple[str, int, str]]:
 
 
 def test_lines_with_a_message_each_are_one_conversation(write: Any) -> None:
-    """Logs are often written message by message."""
+    """Logs are often written message by message [EXE-07]."""
     found = list(load_transcripts(write(HELLO, BYE)))
 
     assert [[one.text for one in transcript] for transcript in found] == [["Hello", "Bye"]]
@@ -43,7 +43,7 @@ def test_lines_with_a_message_each_are_one_conversation(write: Any) -> None:
 
 
 def test_lines_with_a_conversation_each_are_as_many(write: Any) -> None:
-    """Training files have one conversation per line."""
+    """Training files have one conversation per line [EXE-07]."""
     found = list(load_transcripts(write(f'{{"messages": [{HELLO}]}}', f"[{BYE}]")))
 
     assert [(one.index, one.messages[0].text) for one in found] == [(0, "Hello"), (1, "Bye")]
@@ -60,28 +60,28 @@ def test_one_document_is_recognised_in_spite_of_the_suffix(write: Any) -> None:
 
 
 def test_a_torn_last_line_is_a_defect(write: Any) -> None:
-    """A program that was stopped while writing leaves half a line; the rest is good."""
+    """A program that was stopped while writing leaves half a line; the rest is good [EXE-07]."""
     transcript = load_transcript(write(HELLO, BYE, '{"role": "us', end=""))
 
     assert (len(transcript), places(transcript.defects)) == (2, [("torn_line", 3, "line 3")])
 
 
 def test_a_broken_line_in_the_middle_is_a_defect_with_its_number(write: Any) -> None:
-    """The lines before and after it load."""
+    """The lines before and after it load [EXE-07]."""
     transcript = load_transcript(write(HELLO, "", "{broken", BYE))
 
     assert (len(transcript), places(transcript.defects)) == (2, [("broken_line", 3, "line 3")])
 
 
 def test_a_broken_first_line_is_a_defect(write: Any) -> None:
-    """It belongs to the first conversation that follows."""
+    """It belongs to the first conversation that follows [EXE-07]."""
     transcript = load_transcript(write("{broken", HELLO, BYE))
 
     assert (len(transcript), places(transcript.defects)) == (2, [("broken_line", 1, "line 1")])
 
 
 def test_a_line_that_is_no_utf8_is_a_defect(tmp_path: Path) -> None:
-    """One wrong byte does not cost the file."""
+    """One wrong byte does not cost the file [EXE-07]."""
     path = tmp_path / "chat.jsonl"
     path.write_bytes(HELLO.encode() + b'\n{"role": "user", "content": "\xff"}\n' + BYE.encode())
     transcript = load_transcript(path)
@@ -90,21 +90,21 @@ def test_a_line_that_is_no_utf8_is_a_defect(tmp_path: Path) -> None:
 
 
 def test_a_line_of_another_kind_among_conversations_is_a_defect(write: Any) -> None:
-    """It is listed with the conversation before it."""
+    """It is listed with the conversation before it [EXE-07]."""
     first, second = load_transcripts(write(f"[{HELLO}]", '{"event": "saved"}', f"[{BYE}]"))
 
     assert (places(first.defects), places(second.defects)) == ([("broken_line", 2, "line 2")], [])
 
 
 def test_a_message_defect_names_its_line(write: Any) -> None:
-    """Positions count messages, places count lines."""
+    """Positions count messages, places count lines [EXE-07]."""
     transcript = load_transcript(write(HELLO, "", '{"role": "user", "content": ""}'))
 
     assert places(transcript.defects) == [("empty_content", 1, "line 3.content")]
 
 
 def test_the_first_line_in_another_format_is_refused_by_its_name(write: Any) -> None:
-    """Foreign formats come as JSONL as well."""
+    """Foreign formats come as JSONL as well [EXE-07]."""
     path = write('{"conversations": [{"from": "human", "value": "Hi"}]}', "{}")
 
     with pytest.raises(TranscriptError, match="looks like ShareGPT"):

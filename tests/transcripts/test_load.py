@@ -42,7 +42,7 @@ def write(tmp_path: Path) -> Any:
     ],
 )
 def test_a_conversation_is_found_in_every_usual_shape(write: Any, document: Any) -> None:
-    """A bare list, an object around it, and lists of these are all in use."""
+    """A bare list, an object around it, and lists of these are all in use [EXE-07]."""
     transcript = load_transcript(write(document))
 
     assert [one.text for one in transcript.messages] == ["Hello"]
@@ -74,7 +74,7 @@ def test_the_byte_order_mark_tells_the_encoding(write: Any, encoding: str, name:
 
 
 def test_what_stands_beside_the_messages_is_kept(write: Any) -> None:
-    """Tools and model belong to the conversation."""
+    """Tools and model belong to the conversation [EXE-07]."""
     transcript = load_transcript(write({"model": "m", "messages": [HELLO], "tools": []}))
 
     assert transcript.extra == {"model": "m", "tools": []}
@@ -105,7 +105,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_another_format_is_refused_by_its_name(write: Any, name: str) -> None:
-    """The reader learns what the file is, not just that it is wrong."""
+    """The reader learns what the file is, not just that it is wrong [EXE-07]."""
     path = write(FOREIGN[name])
 
     with pytest.raises(TranscriptError, match=rf"looks like .*{name}.*Convert it to OpenAI chat"):
@@ -138,7 +138,7 @@ def test_another_format_is_refused_by_its_name(write: Any, name: str) -> None:
 def test_a_file_that_is_no_conversation_is_refused_with_the_reason(
     write: Any, content: bytes, says: str
 ) -> None:
-    """One clear message each, in place of whatever the decoder would say."""
+    """One clear message each, in place of whatever the decoder would say [EXE-07]."""
     path = write(content)
 
     with pytest.raises(TranscriptError, match=says):
@@ -185,7 +185,7 @@ def test_a_document_over_the_limit_is_refused_with_both_sizes(write: Any) -> Non
 
 
 def test_an_empty_conversation_among_others_keeps_its_index(write: Any) -> None:
-    """Indexes must agree with the file, so an empty one is given with a defect."""
+    """Indexes must agree with the file, so an empty one is given with a defect [EXE-07]."""
     found = list(load_transcripts(write([{"messages": []}, {"messages": [BYE]}])))
 
     assert [(one.index, len(one), [defect.kind for defect in one.defects]) for one in found] == [

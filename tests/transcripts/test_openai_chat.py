@@ -50,21 +50,21 @@ def test_a_role_becomes_one_of_the_four(spelled: str, role: str) -> None:
 
 
 def test_the_developer_role_is_remembered() -> None:
-    """What the file said is not lost when the role is one of ours."""
+    """What the file said is not lost when the role is one of ours [EXE-07]."""
     messages, _ = read({"role": "developer", "content": "Be brief."})
 
     assert messages[0].metadata["original_role"] == "developer"
 
 
 def test_an_unknown_role_is_listed_and_taken_for_a_user() -> None:
-    """The text is kept, and the reader is told."""
+    """The text is kept, and the reader is told [EXE-07]."""
     messages, defects = read({"role": "critic", "content": "Too long."}, {"role": "user", "content": "Why?"})
 
     assert (messages[0].role, messages[0].text, kinds(defects)) == ("user", "Too long.", ["unknown_role"])
 
 
 def test_an_entry_that_is_no_object_is_listed_with_its_content() -> None:
-    """It cannot become a message, and it does not vanish without a word."""
+    """It cannot become a message, and it does not vanish without a word [EXE-07]."""
     messages, defects = read({"role": "user", "content": "Hello"}, "stray text")
 
     assert (len(messages), kinds(defects)) == (1, ["bad_message"])
@@ -80,7 +80,7 @@ def test_content_null_beside_calls_is_no_defect() -> None:
 
 @pytest.mark.parametrize("entry", [{"content": ""}, {"content": None}, {}, {"content": []}])
 def test_empty_content_without_calls_is_listed(entry: dict[str, Any]) -> None:
-    """An empty, null, missing or partless content says nothing."""
+    """An empty, null, missing or partless content says nothing [EXE-07]."""
     _, defects = read({"role": "user", **entry})
 
     assert kinds(defects) == ["empty_content"]
@@ -143,21 +143,21 @@ def test_old_style_function_calls_are_calls_without_ids() -> None:
     ],
 )
 def test_odd_arguments_are_kept_as_text_and_listed(arguments: Any, kept: str, kind: str) -> None:
-    """Models write broken JSON; a reader has to see exactly what was written."""
+    """Models write broken JSON; a reader has to see exactly what was written [EXE-07]."""
     messages, defects = read(call(arguments), ANSWER)
 
     assert (messages[0].calls[0].args, kinds(defects)) == (kept, [kind])
 
 
 def test_a_defect_names_its_place_like_a_path() -> None:
-    """The place can be looked up in the file."""
+    """The place can be looked up in the file [EXE-07]."""
     _, defects = read({"role": "user", "content": "Hello"}, call("{"), ANSWER)
 
     assert (defects[0].position, defects[0].where) == (1, "$[1].tool_calls[0].function.arguments")
 
 
 def test_a_call_without_a_name_is_listed() -> None:
-    """Nobody could run it."""
+    """Nobody could run it [EXE-07]."""
     entry = {"role": "assistant", "content": "Let me see.", "tool_calls": [{"id": "x", "function": {}}]}
     messages, defects = read(entry)
 
@@ -189,14 +189,14 @@ PARTS = [
 
 @pytest.mark.parametrize(("raw", "part"), PARTS, ids=[str(raw["type"]) for raw, _ in PARTS])
 def test_a_content_part_becomes_a_part(raw: dict[str, Any], part: Any) -> None:
-    """Text, pictures, sound, files and refusals have places of their own."""
+    """Text, pictures, sound, files and refusals have places of their own [EXE-07]."""
     messages, defects = read({"role": "user", "content": [raw]})
 
     assert (messages[0].parts, defects) == ((part,), ())
 
 
 def test_an_unknown_part_is_kept_raw_and_listed() -> None:
-    """A newer format may bring parts that are not known yet."""
+    """A newer format may bring parts that are not known yet [EXE-07]."""
     messages, defects = read({"role": "user", "content": [{"type": "hologram", "beam": 7}]})
 
     assert messages[0].parts == (Foreign("hologram", '{"beam": 7, "type": "hologram"}'),)
@@ -204,14 +204,14 @@ def test_an_unknown_part_is_kept_raw_and_listed() -> None:
 
 
 def test_a_number_as_content_is_kept_as_text_and_listed() -> None:
-    """The format has no numbers as content, files in the wild do."""
+    """The format has no numbers as content, files in the wild do [EXE-07]."""
     messages, defects = read({"role": "user", "content": 42})
 
     assert (messages[0].text, kinds(defects)) == ("42", ["bad_content"])
 
 
 def test_unknown_fields_go_into_the_metadata() -> None:
-    """Nothing that the file says of a message is dropped."""
+    """Nothing that the file says of a message is dropped [EXE-07]."""
     messages, _ = read({"role": "assistant", "content": "Hi", "annotations": [1], "audio": None})
 
     assert messages[0].metadata["openai"] == {"annotations": [1], "audio": None}
@@ -232,7 +232,7 @@ def test_a_message_keeps_its_own_unique_id() -> None:
 
 
 def test_an_id_that_comes_twice_is_replaced_and_listed() -> None:
-    """A prompt refuses two messages of one id."""
+    """A prompt refuses two messages of one id [EXE-07]."""
     twice = {"role": "user", "content": "Hello", "id": "m-1"}
     messages, defects = read(twice, twice)
 
@@ -280,14 +280,14 @@ def test_an_unknown_time_is_not_now() -> None:
 
 
 def test_a_time_that_is_none_is_listed() -> None:
-    """The message is loaded all the same."""
+    """The message is loaded all the same [EXE-07]."""
     messages, defects = read({"role": "user", "content": "Hello", "created": "yesterday"})
 
     assert (messages[0].time, kinds(defects)) == (UNKNOWN_TIME, ["bad_time"])
 
 
 def test_orphan_results_and_unanswered_calls_are_loaded_and_listed() -> None:
-    """The history is shown as it was; mending it is a step of its own."""
+    """The history is shown as it was; mending it is a step of its own [EXE-07]."""
     messages, defects = read(
         {"role": "tool", "tool_call_id": "call_0", "content": "lost"},
         call(),

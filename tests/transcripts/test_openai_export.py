@@ -114,7 +114,7 @@ CHATS = st.lists(
 @given(CHATS)
 @settings(max_examples=150, deadline=None)
 def test_a_chat_comes_out_as_it_went_in(chat: list[dict[str, Any]]) -> None:
-    """Every field, spelling and part of a well-formed chat survives."""
+    """Every field, spelling and part of a well-formed chat survives [EXE-07]."""
     messages, _ = read_conversation(Conversation(chat, "$"))
 
     assert to_openai(messages) == chat
@@ -123,7 +123,7 @@ def test_a_chat_comes_out_as_it_went_in(chat: list[dict[str, Any]]) -> None:
 @given(CHATS)
 @settings(max_examples=60, deadline=None)
 def test_a_chat_survives_two_trips(chat: list[dict[str, Any]]) -> None:
-    """What is exported and read again gives the same messages, ids and times included."""
+    """What is exported and read again gives the same messages, ids and times included [EXE-07]."""
     messages, _ = read_conversation(Conversation(chat, "$"))
     again, _ = read_conversation(Conversation(to_openai(messages), "$"))
 
@@ -132,14 +132,14 @@ def test_a_chat_survives_two_trips(chat: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("text", ["plain", "雨 and 🌧", "cut \ud83d"])
 def test_a_written_file_loads_again(tmp_path: Path, text: str) -> None:
-    """Any text comes back from a file, lone surrogates included."""
+    """Any text comes back from a file, lone surrogates included [EXE-07]."""
     path = write_openai([user(text)], tmp_path / "one.json")
 
     assert load_transcript(path).messages[0].text == text
 
 
 def test_what_a_file_says_besides_the_messages_is_written_back(tmp_path: Path) -> None:
-    """Model and tool descriptions stand beside the messages in training files."""
+    """Model and tool descriptions stand beside the messages in training files [EXE-07]."""
     source = tmp_path / "in.json"
     whole = {"messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "clock"}], "model": "m"}
     source.write_text(json.dumps(whole), encoding="utf-8")
@@ -150,7 +150,7 @@ def test_what_a_file_says_besides_the_messages_is_written_back(tmp_path: Path) -
 
 
 def test_jsonl_takes_prompts_transcripts_and_lists(tmp_path: Path) -> None:
-    """Whatever holds messages can be written, one conversation per line."""
+    """Whatever holds messages can be written, one conversation per line [EXE-07]."""
     first = load_transcript(write_openai([user("one")], tmp_path / "one.json"))
     path = write_jsonl((first, Prompt([user("two")]), [user("three")]), tmp_path / "all.jsonl")
 

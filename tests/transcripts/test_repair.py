@@ -76,7 +76,7 @@ def test_a_good_history_stays_the_same() -> None:
 
 
 def test_an_orphan_result_is_taken_out_with_a_preview() -> None:
-    """The defect says what is no longer in the history."""
+    """The defect says what is no longer in the history [EXE-07]."""
     repaired, changes = repair_pairs([HELLO, tool_result("lost", "12:00 in Bonn", tool="clock")])
 
     assert repaired == (HELLO,)
@@ -139,7 +139,7 @@ def test_results_are_put_in_the_order_of_their_calls() -> None:
 
 
 def test_a_repaired_transcript_leaves_the_loaded_one_alone() -> None:
-    """What was in the file can still be looked at."""
+    """What was in the file can still be looked at [EXE-07]."""
     orphan = tool_result("lost", "12:00", tool="clock")
     loaded = Transcript(messages=(HELLO, orphan), format="openai-chat")
     repaired = loaded.repaired()

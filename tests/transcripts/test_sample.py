@@ -52,7 +52,7 @@ def test_loading_the_sample_twice_gives_equal_messages() -> None:
 
 
 def test_the_sample_comes_out_as_it_is_in_the_file() -> None:
-    """The shipped file is well-formed OpenAI chat JSON."""
+    """The shipped file is well-formed OpenAI chat JSON [EXE-07]."""
     file = resources.files("koogbook.transcripts").joinpath("samples", "travel.json")
 
     assert to_openai(sample_transcript()) == json.loads(file.read_text(encoding="utf-8"))["messages"]

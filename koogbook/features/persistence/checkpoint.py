@@ -79,7 +79,12 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def output_type(self) -> str:
-        """The declared type of the output in words, as the fingerprint has it; empty where it has none."""
+        """The declared type of the output in words, as the fingerprint has it; empty where it has none.
+
+        A tombstone has no output.
+        """
+        if self.info.is_tombstone:
+            return ""
         try:
             output: object = json.loads(self.fingerprint_body)["nodes"][self.info.path][1]
         except (ValueError, LookupError, TypeError, RecursionError):

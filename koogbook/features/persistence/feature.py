@@ -39,7 +39,8 @@ class Persistence:
         resume: What to do with an unfinished run: ``"same_input"`` goes on when the input is None or the one it was
             started with and refuses another; ``"auto"`` always goes on and ignores the input (Koog's way);
             ``"never"`` starts afresh; ``"require"`` insists on one; or a function of (checkpoint, new input), async
-            or not, that returns True to go on and False to start afresh. ``None`` is ``"same_input"``, and ``"auto"`` with ``compat="koog"``.
+            or not, that returns True to go on and False to start afresh. ``None`` is ``"same_input"``, and ``"auto"``
+            with ``compat="koog"``.
         on_save_error: ``"raise"`` stops the run when a save fails, ``"log"`` reports it and goes on.
         on_busy: What to do when another process runs this session id: ``"raise"`` or ``"wait"``.
         strict: Raise where something would be left out of a checkpoint, instead of reporting it.

@@ -47,9 +47,13 @@ async def decide(
     if callable(policy):
         answer = policy(open_run, value)
         goes_on = await answer if inspect.isawaitable(answer) else answer
-        return open_run if goes_on else _leave_behind(ctx, open_run, "the resume function said no")
+        if goes_on:
+            return open_run
+        _leave_behind(ctx, open_run, "the resume function said no")
+        return None
     if policy == "never":
-        return _leave_behind(ctx, open_run, "resume='never'")
+        _leave_behind(ctx, open_run, "resume='never'")
+        return None
     if policy in ("auto", "require") or value is None or _is_same_input(ctx, open_run, value):
         return open_run
     raise UnfinishedRunError(

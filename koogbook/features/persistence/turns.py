@@ -118,6 +118,6 @@ class Turn:
             known.add(holder)
             open_ends += [
                 _holders.get(waiting.key)
-                for waiting in chain.from_iterable(_lines.values())
+                for waiting in chain.from_iterable(tuple(_lines.values()))
                 if holder in waiting._inside
             ]
