@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from koogbook.notebook.views.view import diff as diff
     from koogbook.notebook.views.view import graph as graph
     from koogbook.notebook.views.view import locks as locks
+    from koogbook.pipeline import Feature as Feature
+    from koogbook.pipeline import InstalledFeature as InstalledFeature
     from koogbook.pipeline import Interceptor as Interceptor
     from koogbook.runtime.builder import Strategy as Strategy
     from koogbook.runtime.builder import strategy as strategy
@@ -85,8 +87,10 @@ _HOMES = {
     "Compressed": "compression.compress",
     "Context": "runtime.context",
     "ExtractiveExecutor": "llm.extractive",
+    "Feature": "pipeline",
     "FixedClock": "clock",
     "HistoryCompressionStrategy": "compression.strategies",
+    "InstalledFeature": "pipeline",
     "Interceptor": "pipeline",
     "KoogbookError": "errors",
     "LLMParams": "messages.model",

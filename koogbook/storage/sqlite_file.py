@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -73,6 +74,7 @@ class SqliteFile:
         if self._connection is None:
             self._connection = self._open()
             self._opened_by = os.getpid()
+            weakref.finalize(self, _close, self._connection, self._opened_by)
             self._inode = self._inode_now()
         elif self._inode_now() != self._inode:
             self.close()
@@ -279,6 +281,12 @@ class SqliteFile:
         if version < newest:
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={newest}")
+
+
+def _close(connection: sqlite3.Connection, opened_by: int) -> None:
+    """Close what nobody closed, when its file object or the program ends; a forked child leaves it to its parent."""
+    if opened_by == os.getpid():
+        connection.close()
 
 
 def _transaction(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from persisted_runs import SEAT, Boom, Seat, Trip
 
 import koogbook as kb
@@ -174,3 +175,23 @@ async def test_a_fork_that_fails_can_be_resumed(store: Any) -> None:
         await trip.run(None, session_id="t")
 
     assert (await Trip(store).run(None, session_id="t")).output == "pay(book(plan(Rome)))"
+
+
+async def test_a_fork_takes_an_id_as_the_views_print_it(sqlite: kb.SqliteCheckpoints) -> None:
+    """The beginning of an id is enough where one checkpoint alone begins so [PER-20]."""
+    origin = await crashed(sqlite)
+
+    info = await Trip(sqlite).agent.fork("s", origin[:8], to="t")
+
+    assert info.parent == origin
+
+
+async def test_an_id_that_several_begin_with_is_refused(sqlite: kb.SqliteCheckpoints) -> None:
+    """Nothing is guessed [PER-20]."""
+    await crashed(sqlite)
+    first = (await sqlite.get_checkpoints("s"))[0]
+    for version, name in enumerate(("aa1", "aa2"), start=1):
+        await sqlite.save_checkpoint("s", replace(first, info=replace(first.info, id=name, version=version)))
+
+    with pytest.raises(CheckpointNotFoundError, match="begin with 'aa'"):
+        await Trip(sqlite).agent.fork("s", "aa", to="t")

@@ -278,3 +278,13 @@ async def test_a_compressed_history_comes_back_compressed(store: Any) -> None:
         ("TLDR", True),
         ("book plan(Rome)", False),
     ]
+
+
+async def test_a_resume_says_that_the_agent_has_another_model_by_now(store: Any) -> None:
+    """The run goes on as it was begun, and not in silence [PER-05b]."""
+    await Trip(store).crash()
+    trip = Trip(store)
+    trip.agent.model = kb.LLModel("newer")
+    run = await trip.run("Rome")
+
+    assert "newer" in notices(run, "model restored")[0]

@@ -19,7 +19,12 @@ from koogbook.features.persistence.checkpoint import (
 from koogbook.features.persistence.hold import kept_free
 from koogbook.features.persistence.resume import ResumePolicy, ResumeWord
 from koogbook.features.persistence.saving import PersistenceInterceptor
-from koogbook.features.persistence.storage import CheckpointStorage, ForksCheckpoints, NoPersistence
+from koogbook.features.persistence.storage import (
+    CheckpointStorage,
+    ForksCheckpoints,
+    ListsCheckpoints,
+    NoPersistence,
+)
 from koogbook.runtime.context import Context
 
 OnSaveError = Literal["raise", "log"]
@@ -47,6 +52,7 @@ class Persistence:
 
     Raises:
         ValueError: An option is none of its words; the message names the nearest one.
+        TypeError: The storage is none.
     """
 
     key: ClassVar[str] = "Persistence"
@@ -59,6 +65,11 @@ class Persistence:
     strict: bool = False
 
     def __post_init__(self) -> None:
+        if self.storage is not None and not hasattr(self.storage, "get_latest_checkpoint"):
+            raise TypeError(
+                f"storage is where checkpoints are kept, not {self.storage!r}. For a file: "
+                'kb.Persistence(storage=kb.SqliteCheckpoints("path.db")).'
+            )
         _require_word("on_save_error", self.on_save_error, get_args(OnSaveError))
         _require_word("on_busy", self.on_busy, get_args(OnBusy))
         if self.resume is not None and not callable(self.resume):
@@ -99,14 +110,30 @@ class InstalledPersistence:
     async def fork(self, session_id: str, checkpoint_id: str, to_session_id: str) -> CheckpointInfo:
         """Start another session at a checkpoint; both lines stay.
 
+        The id may be cut short, as the views print it, where one checkpoint alone begins so.
+
         Raises:
-            CheckpointNotFoundError: No such checkpoint in that session.
+            CheckpointNotFoundError: No such checkpoint in that session, or several that begin so.
             CheckpointConflictError: The new session has checkpoints.
             SessionBusyError: A run holds the new session id; it would go on over the fork.
             CheckpointError: It is a tombstone, after which nothing comes.
         """
         with kept_free(self.storage, to_session_id):
-            return await self._fork(session_id, checkpoint_id, to_session_id)
+            return await self._fork(session_id, self._whole_id(session_id, checkpoint_id), to_session_id)
+
+    def _whole_id(self, session_id: str, given: str) -> str:
+        if not isinstance(self.storage, ListsCheckpoints) or not given:
+            return given
+        ids = [info.id for info in self.storage.list_infos(session_id)]
+        begin_so = [one for one in ids if one.startswith(given)]
+        if given in ids or not begin_so:
+            return given
+        if len(begin_so) > 1:
+            raise CheckpointNotFoundError(
+                f"{len(begin_so)} checkpoints of session {session_id!r} begin with {given!r}: "
+                f"{', '.join(begin_so[:5])}. Nothing was changed. Give more of the id."
+            )
+        return begin_so[0]
 
     async def _fork(self, session_id: str, checkpoint_id: str, to_session_id: str) -> CheckpointInfo:
         storage, fork_id, created = self.storage, clock.new_id(), clock.now()

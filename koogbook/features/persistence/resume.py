@@ -121,6 +121,7 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
     ctx.log.emit(
         CheckpointRestored, info.path, checkpoint=info.id, version=info.version, input_ignored=ignored
     )
+    _notice_what_is_older(ctx, checkpoint, committed)
     if ignored:
         ctx.log.notice("input ignored", f"the run goes on from {info.id}; the new input was not used")
     if missing:
@@ -131,6 +132,21 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
         ctx.log.notice("field filled in", f"output of {info.path}: {note}")
     if differences:
         ctx.log.notice("strategy changed", f"since checkpoint {info.id}: " + "; ".join(differences))
+
+
+def _notice_what_is_older(ctx: Context, checkpoint: Checkpoint, configured: Committed) -> None:
+    """A run goes on as it was begun: say so where the agent has been given something else since."""
+    if configured.model != checkpoint.model:
+        ctx.log.notice(
+            "model restored", f"the run goes on with {checkpoint.model}; the agent now has {configured.model}"
+        )
+    now = [message.text for message in configured.prompt.messages if message.role == "system"]
+    then = [message.text for message in checkpoint.messages if message.role == "system"]
+    if any(text not in then for text in now):
+        ctx.log.notice(
+            "system prompt restored",
+            "the run goes on with the system messages it was begun with; the agent now has other ones",
+        )
 
 
 def _incompatible(

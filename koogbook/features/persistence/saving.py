@@ -71,6 +71,7 @@ class PersistenceInterceptor(Interceptor):
             else:
                 run.log.acted["Persistence"] = None
                 restore(run, resumed, value)
+                await run.restored(resumed)
                 self._say_skipped(run, resumed.info)
                 state.input, state.lost = resumed.input, resumed.info.left_out
                 if self._appends is not None:

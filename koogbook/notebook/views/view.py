@@ -104,7 +104,9 @@ def locks(run: Any) -> View[LockState]:
     Takes a run, or a sequence of events.
     """
     events = run.events if hasattr(run, "events") else tuple(run)
-    goes_on = hasattr(run, "events") and not any(isinstance(event, RunCompleted | RunFailed) for event in events)
+    goes_on = hasattr(run, "events") and not any(
+        isinstance(event, RunCompleted | RunFailed) for event in events
+    )
     now = clock.monotonic() if goes_on else None
     return View("Lock view", lock_state(events, now=now), lock_text, lock_element)
 
