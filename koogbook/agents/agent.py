@@ -94,6 +94,14 @@ class Agent:
             raise GraphError(f"max_iterations counts node runs and is at least 1, got {max_iterations}.")
         if compat not in ("", "koog"):
             raise GraphError(f"compat is 'koog' or nothing, got {compat!r}.")
+        if not callable(getattr(executor, "resolve", None)):
+            raise TypeError(
+                f"executor is what answers requests, such as kb.ExtractiveExecutor(), not {executor!r:.60}."
+            )
+        if isinstance(tools, str | Tool) or not isinstance(tools, Iterable):
+            raise TypeError(
+                f"tools is a list of tools or typed functions, not {tools!r:.60}. Write tools=[...]."
+            )
         self.executor = executor
         self.strategy = single_run_strategy() if strategy is None else strategy
         require_runnable(self.strategy)
@@ -168,6 +176,8 @@ class Agent:
             Exception: What a node, an interceptor or a listener raised; ``error.run`` is the run as far as it came.
         """
         compiled = compile_strategy(self.strategy)
+        if session_id is not None and not isinstance(session_id, str):
+            raise TypeError(f"session_id is a text or None, not {session_id!r:.60}. Nothing was run.")
         self._was_run = True
         context, interceptors = self._start(
             compiled, input, clock.new_id() if session_id is None else session_id
@@ -203,6 +213,7 @@ class Agent:
             FeatureNotInstalledError: Persistence is not installed.
             CheckpointNotFoundError: No such checkpoint.
             CheckpointConflictError: The new session id is in use.
+            SessionBusyError: A run holds the new session id.
         """
         forked: CheckpointInfo = await self.feature("Persistence").fork(session_id, checkpoint_id, to)
         return forked
@@ -283,7 +294,9 @@ async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], v
 
 
 def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
-    texts = [] if prompt is None else [prompt] if isinstance(prompt, str) else list(prompt)
+    texts = [] if prompt is None else [prompt] if isinstance(prompt, str) else prompt
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"system_prompt is a text or a list of texts, not {prompt!r:.60}.")
     return tuple(system(text, metadata={"from_agent": True}) for text in texts)
 
 

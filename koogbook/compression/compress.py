@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ async def compress_session(
         InvalidCompressionError: The result breaks a rule.
         CompressionError: The strategy failed; what the executor raised goes through as it is.
     """
-    chosen = WholeHistory() if strategy is None else strategy
+    chosen = WholeHistory() if strategy is None else require_strategy(strategy)
     name = _name(chosen)
     context = session._context
     before, tools, model = session.prompt, session.tools, session.model
@@ -85,6 +86,25 @@ async def compress_session(
     for note in ledger.notes:
         log.notice("compression", note)
     return ledger
+
+
+def require_strategy(strategy: Any) -> HistoryCompressionStrategy:
+    """The strategy, if it is one.
+
+    Raises:
+        CompressionError: It is a class, or has no async method ``compress(session, memory_messages)``.
+    """
+    if isinstance(strategy, type):
+        raise CompressionError(
+            f"{strategy.__name__} is a class; a strategy is made of it: {strategy.__name__}(). Nothing was changed."
+        )
+    if not inspect.iscoroutinefunction(getattr(strategy, "compress", None)):
+        raise CompressionError(
+            f"{strategy!r:.60} is no compression strategy: it needs 'async def compress(self, session, "
+            "memory_messages)'. Nothing was changed."
+        )
+    chosen: HistoryCompressionStrategy = strategy
+    return chosen
 
 
 def _name(strategy: object) -> str:

@@ -61,7 +61,7 @@ def require_timeout(seconds: float) -> float:
     Raises:
         ValueError: It is negative or not a number.
     """
-    if not seconds >= 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
         raise ValueError(
             f"A wait is bounded by 0 or more seconds, or by math.inf for none; got {seconds!r}. Nothing was waited for."
         )

@@ -38,6 +38,10 @@ def as_model(model: LLModel | str) -> LLModel:
     """A model from ``"id"`` or ``"provider:id"``."""
     if isinstance(model, LLModel):
         return model
+    if not isinstance(model, str) or not model:
+        raise MessageError(
+            f"A model is a name such as 'offline' or 'provider:name', or an LLModel, not {model!r}."
+        )
     provider, colon, name = model.partition(":")
     return LLModel(name, provider) if colon else LLModel(model)
 

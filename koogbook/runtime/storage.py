@@ -183,6 +183,10 @@ class Storage:
         return value
 
     def _claim(self, key: StorageKey[Any]) -> None:
+        if not isinstance(key, StorageKey):
+            raise StorageKeyError(
+                f"ctx.storage takes a key, not {key!r:.60}. Make one: kb.storage_key('count', int)."
+            )
         known = self._keys.get(key.name)
         if known is not None and known.identity != key.identity:
             raise StorageKeyError(

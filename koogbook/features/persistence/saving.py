@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -210,6 +211,10 @@ class PersistenceInterceptor(Interceptor):
         after, paths = self._skipped.get(ctx.session_id, (None, ()))
         self._skipped[ctx.session_id] = (state.parent, (*paths, path) if after == state.parent else (path,))
         ctx.log.emit(CheckpointSkipped, path, reason=reason)
+        # Also to the program's log: after a crash nobody has the report any more.
+        logging.getLogger("koogbook").warning(
+            "no checkpoint after %s of session %r: %s", path, ctx.session_id, reason
+        )
 
     def _say_skipped(self, ctx: Context, info: CheckpointInfo) -> None:
         """Say what ran after the checkpoint that a run goes on from, where this installation saw it being skipped."""

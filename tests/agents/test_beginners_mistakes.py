@@ -1,0 +1,91 @@
+"""Mistakes that a beginner makes end in a sentence that says what to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import koogbook as kb
+
+
+def agent_with(**fields: Any) -> kb.Agent:
+    """An agent with these arguments."""
+    return kb.Agent(**{"executor": kb.OfflineExecutor(), "model": "offline", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"executor": "gpt-4"}, "executor is what answers requests"),
+        ({"model": None}, "A model is a name"),
+        ({"system_prompt": 5}, "system_prompt is a text"),
+        ({"tools": len}, "tools is a list"),
+        ({"tools": "weather"}, "tools is a list"),
+        ({"session_wait_seconds": "10"}, "bounded by 0 or more seconds"),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(fields: dict[str, Any], words: str) -> None:
+    """The message names the argument and shows the form that is meant. [AGT-01]"""
+    with pytest.raises((TypeError, ValueError), match=words):
+        agent_with(**fields)
+
+
+async def test_a_session_id_is_a_text() -> None:
+    """A number would be another conversation than the same number as text. [AGT-01]"""
+    session_id: Any = 5
+
+    with pytest.raises(TypeError, match="session_id is a text"):
+        await agent_with().run("x", session_id)
+
+
+async def test_storage_takes_keys_and_no_names() -> None:
+    """The message shows how a key is made. [GRA-11]"""
+    strategy = kb.strategy("s")
+
+    @strategy.node
+    async def keep(ctx: kb.Context, value: Any) -> Any:
+        name: Any = "count"
+        ctx.storage.set(name, 1)
+
+    strategy.start >> keep >> strategy.finish
+    with pytest.raises(kb.errors.StorageKeyError, match=r"kb\.storage_key"):
+        await agent_with(strategy=strategy).run("x")
+
+
+class Forgot:
+    """A strategy whose method is no coroutine."""
+
+    def compress(self, session: Any, memory_messages: Any) -> None:
+        """Plain instead of async."""
+
+
+@pytest.mark.parametrize(
+    "strategy", [kb.WholeHistory, Forgot(), "whole"], ids=["class", "plain method", "word"]
+)
+async def test_what_is_no_compression_strategy_is_named(strategy: Any) -> None:
+    """A class in place of an object, a plain method, a word: nothing is changed. [CMP-10]"""
+    with pytest.raises(kb.errors.CompressionError, match="Nothing was changed"):
+        await kb.compress([kb.user("x")], strategy, executor=kb.OfflineExecutor())
+
+
+@pytest.mark.parametrize("script", ["hello", kb.ToolCall("f"), {"a": 1}], ids=repr)
+def test_a_script_is_a_list_of_answers(script: Any) -> None:
+    """A text would be taken letter by letter. [EXE-03]"""
+    with pytest.raises(TypeError, match=r"ScriptedExecutor\(\["):
+        kb.ScriptedExecutor(script)
+
+
+@pytest.mark.parametrize("answer", [None, 5, {"text": "hi"}, ["hi"]], ids=repr)
+async def test_an_answer_of_another_kind_is_named(answer: Any) -> None:
+    """The message says which answer it is. [EXE-03]"""
+    with pytest.raises(kb.errors.ExecutorError, match="Answer 1 of the script"):
+        await kb.ScriptedExecutor([answer]).execute(kb.Request(messages=(), model=kb.LLModel("m")))
+
+
+def test_a_path_in_place_of_a_store_is_named() -> None:
+    """The line to write is in the message. [PER-03]"""
+    path: Any = "x.db"
+
+    with pytest.raises(TypeError, match=r"kb\.SqliteCheckpoints"):
+        kb.Persistence(path)
