@@ -117,6 +117,8 @@ def _demo(chosen: argparse.Namespace) -> int:
     print()
     print(made.fork.report())
     print()
+    for lost in made.lost_facts():
+        print(f"! {_on_one_line(lost)}")
     print(f"Page:        {made.page}")
     print(f"Checkpoints: {made.database}")
     return 0

@@ -20,6 +20,7 @@ from msgspec import Struct
 from koogbook import clock
 from koogbook.agents.agent import Agent
 from koogbook.agents.run import Run
+from koogbook.compression.fact_check import check_facts
 from koogbook.compression.strategies import HistoryCompressionStrategy, WholeHistory
 from koogbook.demo_page import demo_page, fresh_folder
 from koogbook.errors import TranscriptError
@@ -53,8 +54,18 @@ class Demo(Struct, frozen=True):
     run: Run
     fork: Run
     forked_from: CheckpointInfo
+    facts: tuple[str, ...]
     page: Path
     database: Path
+
+    def lost_facts(self) -> tuple[str, ...]:
+        """The facts that were there before a compression of the run and not after it, with the number of it."""
+        return tuple(
+            f"{finding.fact} is lost in compression {number}"
+            for number, ledger in enumerate(self.run.compressions, start=1)
+            for finding in check_facts(ledger, self.facts)
+            if finding.found == "lost"
+        )
 
 
 def replay_strategy(
@@ -209,7 +220,7 @@ async def run_demo(
         )
         path = target / "page.html"
         path.write_text(html, encoding="utf-8")
-    return Demo(transcript, run, fork, forked_from, path, store.path)
+    return Demo(transcript, run, fork, forked_from, facts, path, store.path)
 
 
 def _replayable(file: str | Path | None, index: int, most: int) -> Transcript:

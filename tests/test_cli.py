@@ -37,6 +37,15 @@ def test_the_command_prints_the_report_and_the_path(
     assert Path(page[1]).is_file()
 
 
+def test_a_fact_that_was_lost_is_named_in_the_terminal(
+    in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who asked for a fact to survive learns there that it did not. [CMP-16]"""
+    main(["demo", "--keep", "peanut"])
+
+    assert re.search(r"^! peanut is lost in compression 2$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_two_demos_in_a_row_do_not_disturb_each_other(in_folder: Path) -> None:
     """Each demo has a fresh folder and deletes nothing."""
     first, second = main(["demo"]), main(["demo"])
