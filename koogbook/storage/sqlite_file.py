@@ -241,8 +241,7 @@ class SqliteFile:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        owner = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        owner, tables = _owner_and_tables(connection)
         if owner != APPLICATION_ID and (owner or tables):
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. It was not touched. Give another path."
@@ -287,6 +286,16 @@ def _close(connection: sqlite3.Connection, opened_by: int) -> None:
     """Close what nobody closed, when its file object or the program ends; a forked child leaves it to its parent."""
     if opened_by == os.getpid():
         connection.close()
+
+
+def _owner_and_tables(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Whose file it is and how many tables it has, at one moment: another process may be making it just now."""
+    connection.execute("BEGIN")
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        return connection.execute("PRAGMA application_id").fetchone()[0], tables
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _transaction(

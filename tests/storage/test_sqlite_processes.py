@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,3 +162,29 @@ async def test_a_session_whose_holder_is_dead_can_take_a_fork(
     info = await store.fork_checkpoint("origin", "c0", "s", fork_id="f", created=WHEN)
 
     assert info.kind == "fork"
+
+
+def test_a_file_that_several_make_at_once_is_theirs(tmp_path: Path) -> None:
+    """Whoever looks while another one makes the tables does not take the file for another program's [PER-05c]."""
+    made = [tmp_path / f"{number}.db" for number in range(60)]
+    problems: list[str] = []
+
+    def open_all(start: threading.Barrier) -> None:
+        for path in made:
+            start.wait()
+            store = kb.SqliteCheckpoints(path)
+            try:
+                store.list_infos()
+            except kb.KoogbookError as problem:
+                problems.append(str(problem))
+            finally:
+                store.close()
+
+    barrier = threading.Barrier(4)
+    threads = [threading.Thread(target=open_all, args=(barrier,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert problems == []
