@@ -50,8 +50,10 @@ def is_new_version(before: Any, function: Any) -> bool:
 
 def _code(code: CodeType) -> tuple[Any, ...]:
     """What a code object does, without where it stands."""
-    constants = tuple(_code(one) if isinstance(one, CodeType) else (type(one), one) for one in code.co_consts)
-    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_flags)
+    # repr, since 1 == 1.0 == True, in tuples too
+    constants = tuple(_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    return (code.co_code, counts, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_flags)
 
 
 def _bound(function: FunctionType) -> tuple[Any, ...]:

@@ -13,7 +13,6 @@ from koogbook.events import (
     CompressionFailed,
     HandlerFailed,
     LLMCallFailed,
-    NodeCompleted,
     NodeFailed,
     NodeStarting,
     Notice,
@@ -87,15 +86,14 @@ def _state(run: Run, events: tuple[Event, ...]) -> str:
 
 
 def _nodes(events: tuple[Event, ...], run: Run) -> str:
-    done = [event for event in events if isinstance(event, NodeCompleted)]
-    names = list(dict.fromkeys(event.path.rpartition("/")[2] for event in done))
-    inner = [name for name in names if name not in ("start", "finish")]
-    more = ", ..." if len(inner) > 12 else ""
     started = Counter(event.path for event in events if isinstance(event, NodeStarting))
     counting = {node.path for node in run.strategy.graph.all_nodes() if node.counts}
+    inner = [path.rpartition("/")[2] for path in started if path in counting]
+    more = ", ..." if len(inner) > 12 else ""
     own = sum(count for path, count in started.items() if path in counting)
     before = f" ({run.iterations - own} before the resume)" if run.resumed else ""
-    return f"{own} runs of {len(inner)} nodes{before}: {', '.join(inner[:12])}{more}"
+    listed = f": {', '.join(inner[:12])}{more}" if inner else ""
+    return f"{own} runs of {len(inner)} nodes{before}{listed}"
 
 
 def _sessions(events: tuple[Event, ...]) -> str:

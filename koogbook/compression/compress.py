@@ -60,7 +60,13 @@ async def compress_session(
     calls = len(context.calls.records)
     started = clock.monotonic()
     try:
-        outcome = await chosen.compress(session, tuple(memory) if preserve_memory else ())
+        awaited = chosen.compress(session, tuple(memory) if preserve_memory else ())
+        if not inspect.isawaitable(awaited):
+            raise CompressionError(
+                f"{name}.compress is no async function: write 'async def compress(self, session, memory_messages)'. "
+                "Nothing was changed."
+            )
+        outcome = await awaited
         after, summaries, more_notes = _result(name, before, session._prompt, outcome)
         _check(name, before.messages, after, getattr(chosen, "drops_system", False))
         ledger = account_for(
@@ -98,7 +104,7 @@ def require_strategy(strategy: Any) -> HistoryCompressionStrategy:
         raise CompressionError(
             f"{strategy.__name__} is a class; a strategy is made of it: {strategy.__name__}(). Nothing was changed."
         )
-    if not inspect.iscoroutinefunction(getattr(strategy, "compress", None)):
+    if not callable(getattr(strategy, "compress", None)):
         raise CompressionError(
             f"{strategy!r:.60} is no compression strategy: it needs 'async def compress(self, session, "
             "memory_messages)'. Nothing was changed."

@@ -84,6 +84,8 @@ class Message(
 
     def __post_init__(self) -> None:
         if type(self.parts) is not tuple:
+            if not isinstance(self.parts, Iterable):
+                raise MessageError(f"The parts of a message are a tuple of parts, not {self.parts!r:.60}.")
             force_setattr(self, "parts", tuple(self.parts))
         if type(self.id) is not str or not isinstance(self.time, datetime):
             raise MessageError(
@@ -116,6 +118,7 @@ class Message(
             require_types(self, Usage, "usage", optional=True)
         if self.metadata_json is not _NO_METADATA:
             require_types(self, str, "metadata_json")
+            _require_object(self.metadata_json)
 
     @cached_property
     def text(self) -> str:
@@ -182,6 +185,17 @@ class Message(
     def with_text(self, text: str) -> Message:
         """The same message, id and time with one text part in place of all text parts."""
         return self.with_parts([Text(text), *(part for part in self.parts if not isinstance(part, Text))])
+
+
+def _require_object(text: str) -> None:
+    try:
+        found = json.loads(text)
+    except ValueError as problem:
+        raise MessageError(
+            f"metadata_json is no JSON ({problem}): {text:.60}. Use metadata={{...}}."
+        ) from problem
+    if not isinstance(found, dict):
+        raise MessageError(f"metadata_json is a JSON object, not {text:.60}. Use metadata={{...}}.")
 
 
 def _in_utc(id: str, time: datetime) -> datetime:
@@ -270,7 +284,12 @@ def assistant(
     content: str | Part | Iterable[str | Part] = (), *, calls: Iterable[ToolCall] = (), **fields: Any
 ) -> Message:
     """An assistant message with text, tool calls, or both; fields as for :func:`message`."""
-    return message("assistant", (*_parts(content), *calls), **fields)
+    wanted = tuple(calls)
+    if not all(isinstance(call, ToolCall) for call in wanted):
+        raise MessageError(
+            f"The calls of a message are tool calls, not {calls!r:.60}: calls=[kb.ToolCall('name')]."
+        )
+    return message("assistant", (*_parts(content), *wanted), **fields)
 
 
 def tool_result(

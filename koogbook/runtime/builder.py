@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 from koogbook.code_place import calling_place
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
 from koogbook.runtime.node import Edge, Node, NodeFunction, Step, annotated_types
-from koogbook.runtime.ready import compress_function
+from koogbook.runtime.ready import compress_function, compress_note
 from koogbook.runtime.redefinition import difference, is_same_edge, is_unchanged_edge, unusable
 from koogbook.runtime.shape import FindingShape, GraphShape
 
@@ -43,6 +42,8 @@ class Subgraph:
         self.parent = parent
         self.redefine = redefine
         self.changes: list[str] = []
+        self.was_run = False
+        self._told = 0
         place = calling_place()
         self.start = Node(
             "start", _identity, self, kind="start", input_type=input, output_type=input, place=place
@@ -95,23 +96,22 @@ class Subgraph:
         self,
         strategy: Any = None,
         *,
-        name: str | None = None,
+        name: str = "compress_history",
         preserve_memory: bool = True,
         allow_longer: bool | None = None,
     ) -> Node:
         """A node that compresses the history and passes its input on (Koog's ``nodeLLMCompressHistory``).
 
-        Without a name it is ``compress_history``, and another one, made elsewhere, ``compress_history_2``.
+        Two in one graph need names of their own: defining a name again replaces the node, as everywhere.
         """
-        place = calling_place()
         return self._put(
             Node(
-                self._compress_name(place) if name is None else name,
+                name,
                 compress_function(strategy, preserve_memory, allow_longer),
                 self,
                 kind="compress",
-                place=place,
-                note="WholeHistory()" if strategy is None else repr(strategy),
+                place=calling_place(),
+                note=compress_note(strategy),
             )
         )
 
@@ -233,6 +233,7 @@ class Subgraph:
         """Put an edge that is new, or has just got a step, in the place of the one that it defines again."""
         if edge not in self.edges:
             return
+        self._withdraw(edge)
         before = edge.replaced
         if before is not None:
             if is_same_edge(before, edge):
@@ -244,6 +245,7 @@ class Subgraph:
             edge.replaced = None
         known = next((one for one in self.edges if is_same_edge(one, edge)), None)
         if known is None:
+            self._note_added_beside(edge)
             return
         self.edges.remove(edge)
         if not self.redefine:
@@ -256,24 +258,49 @@ class Subgraph:
 
     def _edge_changed(self, known: Edge, edge: Edge) -> None:
         if not is_unchanged_edge(known, edge):
-            self._changed(f"edge {edge.source.name} >> {edge.target.name} redefined")
+            self._edge_noted(edge, "redefined")
+
+    def _note_added_beside(self, edge: Edge) -> None:
+        """After a first run, a second condition between two nodes may be the first one, edited: say that both count."""
+        beside = [
+            one
+            for one in self.edges
+            if one is not edge and (one.source, one.target) == (edge.source, edge.target)
+        ]
+        if self._root.was_run and edge.conditional and any(one.conditional for one in beside):
+            self._edge_noted(
+                edge,
+                "added beside another one, which is tried first: give both a label=, or remove the old one",
+            )
+
+    def _edge_noted(self, edge: Edge, what: str) -> None:
+        edge.noted = f"edge {edge.source.name} >> {edge.target.name} {what}"
+        self._changed(edge.noted)
+
+    def _withdraw(self, edge: Edge) -> None:
+        """Take back what was noted of an edge that was not whole yet."""
+        text, edge.noted = edge.noted, ""
+        for graph, line in self._lines(text) if text else ():
+            if line in graph.changes:
+                at = graph.changes.index(line)
+                del graph.changes[at]
+                graph._told -= at < graph._told
+
+    @property
+    def _root(self) -> Subgraph:
+        return self if self.parent is None else self.parent._root
 
     def _changed(self, text: str) -> None:
         """Note a change, here and in the graphs around this one."""
-        self.changes.append(text)
+        for graph, line in self._lines(text):
+            graph.changes.append(line)
+
+    def _lines(self, text: str) -> Iterator[tuple[Subgraph, str]]:
+        yield self, text
         outer = self.parent
         while outer is not None:
-            outer.changes.append(f"in {self.path}: {text}")
+            yield outer, f"in {self.path}: {text}"
             outer = outer.parent
-
-    def _compress_name(self, place: str) -> str:
-        """``compress_history``, numbered where the name is taken by what was not defined at this place."""
-        numbered = (f"compress_history_{number}" for number in itertools.count(2))
-        for name in itertools.chain(["compress_history"], numbered):
-            known = self.nodes.get(name)
-            if known is None or (known.kind == "compress" and known.place == place):
-                break
-        return name
 
     def _put(self, node: Node) -> Node:
         _require_name(node.name, "A node")
@@ -324,7 +351,6 @@ class Strategy(Subgraph):
     def __init__(self, name: str, *, input: Any, output: Any, version: str, redefine: bool) -> None:
         super().__init__(name, input=input, output=output, redefine=redefine)
         self.version = version
-        self._told = 0
 
     def check(self) -> tuple[FindingShape, ...]:
         """What is wrong or odd about the graph, errors first; empty when it can run."""
@@ -338,6 +364,7 @@ class Strategy(Subgraph):
 
     def take_untold_changes(self) -> tuple[str, ...]:
         """The changes since the last call, each once: what a run tells of the strategy before it starts."""
+        self.was_run = True
         untold = tuple(dict.fromkeys(self.changes[self._told :]))
         self._told = len(self.changes)
         return untold

@@ -109,6 +109,7 @@ class Context:
     async def restored(self, checkpoint: Any) -> None:
         """Tell the interceptors that the state of a checkpoint was put back: their ``on_restore``, in order."""
         for hook in overriding(self._interceptors, "on_restore"):
+            self.log.acted[hook.__self__.feature] = None
             await hook(self, checkpoint)
 
     def feature(self, key: str, line: str = "") -> Any:

@@ -114,7 +114,7 @@ class Edge:
     ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
     """
 
-    __slots__ = ("given_label", "place", "replaced", "source", "steps", "target")
+    __slots__ = ("given_label", "noted", "place", "replaced", "source", "steps", "target")
 
     def __init__(self, source: Node, target: Node, label: str = "", place: str = "") -> None:
         self.source = source
@@ -122,6 +122,8 @@ class Edge:
         self.steps: list[Step] = []
         self.given_label = label
         self.place = place
+        #: What the strategy's changes say of this edge.
+        self.noted = ""
         #: The edge whose place this one took.
         self.replaced: Edge | None = None
 

@@ -21,6 +21,14 @@ def compress_function(strategy: Any, preserve_memory: bool, allow_longer: bool |
     return compress
 
 
+def compress_note(strategy: Any) -> str:
+    """How a compression node names its strategy; the same in every process, so without the address of an object."""
+    if strategy is None:
+        return "WholeHistory()"
+    plain: Any = object.__repr__
+    return type(strategy).__name__ if type(strategy).__repr__ is plain else repr(strategy)
+
+
 class HistoryOver:
     """Holds when the committed history is over a budget; see :func:`history_over`."""
 

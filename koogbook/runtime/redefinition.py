@@ -47,6 +47,8 @@ def difference(known: Node, node: Node) -> str:
         changed.append(
             f"output {describe_type(known.output_type)} -> {describe_type(node.output_type)}: {unusable(known)}"
         )
+    if known.kind == node.kind == "compress" and known.note != node.note:
+        changed.append(f"{known.note} -> {node.note}")
     if known.kind != node.kind:
         changed.append(f"{known.kind} -> {node.kind}")
     if known.subgraph is not None and node.subgraph is not known.subgraph:

@@ -56,6 +56,7 @@ class SqliteFile:
         self._migrations = migrations
         self._durability = durability
         self._connection: sqlite3.Connection | None = None
+        self._closing: Callable[[], object] | None = None
         self._opened_by = 0
         self._inode: tuple[int, int] | None = None
         self.guard = threading.RLock()
@@ -74,7 +75,7 @@ class SqliteFile:
         if self._connection is None:
             self._connection = self._open()
             self._opened_by = os.getpid()
-            weakref.finalize(self, _close, self._connection, self._opened_by)
+            self._closing = weakref.finalize(self, _close, self._connection, self._opened_by)
             self._inode = self._inode_now()
         elif self._inode_now() != self._inode:
             self.close()
@@ -87,9 +88,9 @@ class SqliteFile:
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self.guard:
-            if self._connection is not None and self._opened_by == os.getpid():
-                self._connection.close()
-            self._connection = None
+            if self._connection is not None and self._closing is not None:
+                self._closing()
+            self._connection = self._closing = None
 
     def _inode_now(self) -> tuple[int, int] | None:
         try:

@@ -90,8 +90,7 @@ class Trip:
             executor,
             options.pop("model", "offline"),
             self.strategy,
-            system_prompt="rules",
-            **{"id": "traveller", "max_iterations": 9, **options},
+            **{"id": "traveller", "system_prompt": "rules", "max_iterations": 9, **options},
         )
         self.agent.install(kb.Persistence(storage, **installed))
 

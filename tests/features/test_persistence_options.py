@@ -61,6 +61,13 @@ def test_a_value_of_another_kind_is_refused(option: str, given: Any) -> None:
         kb.Persistence(**{option: given})
 
 
+@pytest.mark.parametrize("storage", ["trip.db", kb.MemoryCheckpoints])
+def test_a_storage_that_is_none_is_refused(storage: Any) -> None:
+    """A path and a class are near misses; the error shows the form that is meant [PER-03b]."""
+    with pytest.raises(TypeError, match=r"kb\.SqliteCheckpoints"):
+        kb.Persistence(storage)
+
+
 def test_the_settings_cannot_be_changed() -> None:
     """An installed feature stays what it was installed as [AGT-02]."""
     config = kb.Persistence()

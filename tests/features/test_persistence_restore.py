@@ -288,3 +288,32 @@ async def test_a_resume_says_that_the_agent_has_another_model_by_now(store: Any)
     run = await trip.run("Rome")
 
     assert "newer" in notices(run, "model restored")[0]
+
+
+async def test_a_resume_says_that_the_agent_has_other_params_by_now(store: Any) -> None:
+    """Those of the checkpoint count, and not in silence [PER-05b]."""
+    await Trip(store).crash()
+    trip = Trip(store)
+    trip.agent.params = kb.LLMParams(temperature=0.9)
+    run = await trip.run("Rome")
+
+    assert len(notices(run, "params restored")) == 1
+
+
+async def test_a_resume_says_that_the_agent_has_no_system_prompt_any_more(store: Any) -> None:
+    """The run keeps the one that it was begun with [PER-05b]."""
+    await Trip(store).crash()
+    trip = Trip(store, system_prompt=None)
+    run = await trip.run("Rome")
+
+    assert len(notices(run, "system prompt restored")) == 1
+    assert [message.text for message in run.prompt.messages if message.role == "system"] == ["rules"]
+
+
+async def test_a_resume_with_what_it_was_begun_with_says_nothing_of_it(store: Any) -> None:
+    """Only a difference is worth a line [PER-05b]."""
+    await Trip(store).crash()
+    run = await Trip(store).run("Rome")
+
+    for kind in ("model restored", "params restored", "system prompt restored"):
+        assert notices(run, kind) == []

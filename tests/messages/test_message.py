@@ -195,6 +195,24 @@ def test_an_id_that_is_no_text_and_a_time_that_is_no_time_are_refused(field: Any
         kb.user("x", **field)
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "5"])
+def test_stored_metadata_that_is_no_object_is_refused(text: str) -> None:
+    """It would fail where it is read, far away from where it was given [EXE-01]."""
+    with pytest.raises(MessageError, match="metadata_json"):
+        Message(role="user", parts=(), id="1", time=datetime(2026, 1, 1, tzinfo=UTC), metadata_json=text)
+
+
+def test_parts_and_calls_of_another_kind_are_refused() -> None:
+    """The message says what is meant [EXE-01]."""
+    parts: Any = 5
+    calls: Any = ["weather"]
+
+    with pytest.raises(MessageError, match="tuple of parts"):
+        Message(role="user", parts=parts, id="1", time=datetime(2026, 1, 1, tzinfo=UTC))
+    with pytest.raises(MessageError, match="tool calls"):
+        kb.assistant("x", calls=calls)
+
+
 @pytest.mark.parametrize(
     "metadata",
     [

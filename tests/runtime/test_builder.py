@@ -472,36 +472,89 @@ def test_an_edge_that_gets_another_transformation_is_a_change() -> None:
     assert graph.changes == ["edge a >> finish redefined"]
 
 
-# ------------------------------------------------------------------------------------------- compression nodes
+def test_an_edge_with_a_condition_added_afterwards_that_runs_again_is_no_change() -> None:
+    """It looked like the one without, until it got its condition [GRA-12]."""
+    graph = _line("a", "b")
+    for _ in range(3):
+        graph.edge("a", "b").when(bool)
 
-
-def test_a_second_compression_node_without_a_name_is_another_node() -> None:
-    """Its default name is numbered, and the first one stays [GRA-12]."""
-    graph = kb.strategy("s")
-    first = graph.compress_history()
-    second = graph.compress_history(kb.NoCompression())
-    third = graph.compress_history()
-
-    assert [node.name for node in (first, second, third)] == [
-        "compress_history",
-        "compress_history_2",
-        "compress_history_3",
-    ]
     assert graph.changes == []
 
 
-def test_a_compression_node_that_is_defined_again_at_its_place_keeps_its_name() -> None:
-    """A cell that is run twice makes one node [GRA-12]."""
+def test_a_condition_beside_another_is_told_after_the_first_run() -> None:
+    """It may be the first one, edited; both count, and the first is tried first [GRA-12]."""
+    graph = _line("a", "b")
+    graph.edge("a", "b", when=lambda value: value > 5)
+    assert graph.take_untold_changes() == ()
+
+    graph.edge("a", "b", when=lambda value: value > 6)
+
+    (told,) = graph.take_untold_changes()
+    assert "edge a >> b added beside another one, which is tried first" in told
+
+
+def test_what_was_noted_of_an_edge_too_early_is_taken_back_and_hides_nothing() -> None:
+    """In a subgraph, the graph around it forgets it as well [GRA-12]."""
     graph = kb.strategy("s")
-    first = _compress(graph)
+    inner = graph.subgraph("part")
+    inner.edge(inner.start, inner.finish, label="only")
+    half = inner.edge(inner.start, inner.finish, map=str, label="only")
+    assert graph.take_untold_changes() == ("in s/part: edge start >> finish redefined",)
+
+    half.when(bool)
     graph.compress_history()
+    graph.compress_history(kb.NoCompression())
 
-    assert _compress(graph) is first
-    assert list(graph.nodes) == ["start", "finish", "compress_history", "compress_history_2"]
+    assert graph.take_untold_changes() == (
+        "node compress_history redefined (WholeHistory() -> NoCompression())",
+    )
 
 
-def _compress(graph: Strategy) -> Any:
-    return graph.compress_history()
+# ------------------------------------------------------------------------------------------- compression nodes
+
+
+def test_a_compression_node_that_is_defined_again_takes_the_place_of_the_first() -> None:
+    """Its name is fixed, like that of any node; what became of it is told [GRA-12]."""
+    graph = kb.strategy("s")
+    graph.compress_history()
+    graph.compress_history(kb.NoCompression())
+
+    assert list(graph.nodes) == ["start", "finish", "compress_history"]
+    assert graph.changes == [
+        "node compress_history redefined (WholeHistory() -> NoCompression())",
+    ]
+
+
+def test_two_compression_nodes_have_names_of_their_own() -> None:
+    """As any two nodes of one graph [GRA-12]."""
+    graph = kb.strategy("s")
+    graph.compress_history(name="early")
+    graph.compress_history(name="late")
+
+    assert list(graph.nodes) == ["start", "finish", "early", "late"]
+    assert graph.changes == []
+
+
+def test_a_compression_node_names_a_strategy_of_ones_own_by_its_class() -> None:
+    """An address would be another one in every process [GRA-12]."""
+
+    class Mine:
+        async def compress(self, session: kb.LLMSession, memory_messages: Any) -> None: ...
+
+    graph = kb.strategy("s")
+    graph.compress_history()
+    graph.compress_history(Mine())
+
+    assert graph.changes == ["node compress_history redefined (WholeHistory() -> Mine)"]
+
+
+def test_a_cell_with_a_compression_node_that_runs_again_changes_nothing() -> None:
+    """The strategies that come along are compared by what they are made of [GRA-12]."""
+    graph = kb.strategy("s")
+    for _ in range(2):
+        graph.compress_history(kb.NoCompression())
+
+    assert graph.changes == []
 
 
 # ------------------------------------------------------------------------------------------- subgraphs again

@@ -65,7 +65,9 @@ class Persistence:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        if self.storage is not None and not hasattr(self.storage, "get_latest_checkpoint"):
+        if self.storage is not None and (
+            isinstance(self.storage, type) or not hasattr(self.storage, "get_latest_checkpoint")
+        ):
             raise TypeError(
                 f"storage is where checkpoints are kept, not {self.storage!r}. For a file: "
                 'kb.Persistence(storage=kb.SqliteCheckpoints("path.db")).'

@@ -142,7 +142,16 @@ def _notice_what_is_older(ctx: Context, checkpoint: Checkpoint, configured: Comm
         )
     now = [message.text for message in configured.prompt.messages if message.role == "system"]
     then = [message.text for message in checkpoint.messages if message.role == "system"]
-    if any(text not in then for text in now):
+    if configured.prompt.params != checkpoint.params:
+        ctx.log.notice(
+            "params restored", "the run goes on with the parameters it was begun with; the agent has others"
+        )
+    given = [
+        message.text
+        for message in checkpoint.messages
+        if message.role == "system" and message.metadata.get("from_agent") is True
+    ]
+    if any(text not in then for text in now) or any(text not in now for text in given):
         ctx.log.notice(
             "system prompt restored",
             "the run goes on with the system messages it was begun with; the agent now has other ones",

@@ -15,6 +15,7 @@ SessionKey = tuple[object, str]
 
 # Re-entrant: a run that the garbage collector closes gives up its turn wherever the collector happens to run.
 _guard = threading.RLock()
+_LOOK_SECONDS = 1.0
 _holders: dict[SessionKey, Turn] = {}
 _lines: dict[SessionKey, list[Turn]] = {}
 
@@ -63,7 +64,9 @@ class Turn:
         try:
             on_wait()
             while not self.take_now():
-                await self._woken.wait()
+                # A look now and then as well: who was woken and is first in line may sit on a loop that has stopped.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), _LOOK_SECONDS)
                 self._woken.clear()
         finally:
             self._leave_line()
