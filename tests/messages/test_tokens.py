@@ -302,7 +302,7 @@ def error_of(estimate: float, exact: int) -> float:
 
 @pytest.mark.parametrize("kind", EXACT)
 def test_the_estimate_is_nearer_to_the_exact_count_than_a_quarter_of_the_characters(kind: str) -> None:
-    """On each kind of text the error is smaller than that of the usual rule of thumb."""
+    """On each kind of text the error is smaller than that of the usual rule of thumb [PRF-10]."""
     text, exact = EXACT[kind]
 
     assert abs(error_of(estimate_tokens(text), exact)) < abs(error_of(len(text) / 4, exact))
@@ -310,7 +310,7 @@ def test_the_estimate_is_nearer_to_the_exact_count_than_a_quarter_of_the_charact
 
 @pytest.mark.parametrize("kind", ["English", "Chinese"])
 def test_prose_is_estimated_within_twelve_percent(kind: str) -> None:
-    """English and Chinese prose are at most 12 % off, whichever way."""
+    """English and Chinese prose are at most 12 % off, whichever way [PRF-10]."""
     text, exact = EXACT[kind]
 
     assert abs(error_of(estimate_tokens(text), exact)) <= 0.12
@@ -318,7 +318,7 @@ def test_prose_is_estimated_within_twelve_percent(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", EXACT)
 def test_no_kind_of_text_is_estimated_far_too_low(kind: str) -> None:
-    """A budget must not be overrun by surprise: never more than 15 % below the exact count."""
+    """A budget must not be overrun by surprise: never more than 15 % below the exact count [PRF-10]."""
     text, exact = EXACT[kind]
 
     assert error_of(estimate_tokens(text), exact) >= -0.15
