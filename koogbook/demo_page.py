@@ -13,11 +13,14 @@ from koogbook.agents.agent import Agent
 from koogbook.agents.run import Run
 from koogbook.errors import TranscriptError
 from koogbook.features.persistence.checkpoint import CheckpointInfo
+from koogbook.notebook.views.checkpoint_view.checkpoints import checkpoints
+from koogbook.notebook.views.diff_view.diff import diff
+from koogbook.notebook.views.graph_view.graph import graph
+from koogbook.notebook.views.lock_view.locks import locks
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.pieces import frame
 from koogbook.notebook.views.page import Section, page
 from koogbook.notebook.views.report_view import report_element
-from koogbook.notebook.views.view import checkpoints, diff, graph, locks
 from koogbook.transcripts.transcript import Defect, Transcript
 
 _MOST_DIFFS = 4  # drawn on the page; all compressions stand in the report

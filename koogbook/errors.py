@@ -21,7 +21,7 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  `- ScriptExhaustedError      (LookupError)    a scripted executor has no answer left
     |- GraphError
     |  |- StrategyCheckError        (ValueError)     the graph cannot run
-    |  |- RedefinitionError         (ValueError)     a name is taken and redefine=False
+    |  |- RedefinitionError         (ValueError)     a name is taken, and may not be
     |  |- ForeignNodeError          (ValueError)     a node of another strategy object
     |  |- StuckInNodeError                           no edge takes the output
     |  |- MaxIterationsError                         more node runs than max_iterations
@@ -33,15 +33,16 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |- CompressionError
     |  |- EmptySummaryError                          the summary call gave no text
     |  `- InvalidCompressionError                    a strategy's result breaks the history
-    `- CheckpointError
-       |- UnfinishedRunError                         another input while a run waits to be resumed
-       |- IncompatibleCheckpointError                the code no longer fits what is stored
-       |- CheckpointNotFoundError   (LookupError)
-       |- CheckpointConflictError                    a version or id that exists already
-       |- SessionBusyError                           another run holds this session id
-       |- LostLeaseError                             this run was taken over and may not save
-       |- CorruptStoreError                          stored rows that contradict themselves
-       `- StoreError                                 the file cannot be used as a store
+    |- CheckpointError
+    |  |- UnfinishedRunError                         another input while a run waits to be resumed
+    |  |- IncompatibleCheckpointError                the code no longer fits what is stored
+    |  |- CheckpointNotFoundError   (LookupError)
+    |  |- CheckpointConflictError                    a version or id that exists already
+    |  |- SessionBusyError                           another run holds this session id
+    |  |- LostLeaseError                             this run was taken over and may not save
+    |  |- CorruptStoreError                          stored rows that contradict themselves
+    |  `- StoreError                                 the file cannot be used as a store
+    `- ViewError                    (ValueError)     what a view cannot do, or has not
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class StrategyCheckError(GraphError, ValueError):
 
 
 class RedefinitionError(GraphError, ValueError):
-    """A node or edge of this name exists and the strategy was made with ``redefine=False``."""
+    """A node or edge of this name exists, and ``redefine=False`` was given or another cell defines the node."""
 
 
 class ForeignNodeError(GraphError, ValueError):
@@ -264,3 +265,10 @@ class CorruptStoreError(CheckpointError):
 
 class StoreError(CheckpointError):
     """The file is no koogbook store, is of a newer version, or cannot be written."""
+
+
+# ------------------------------------------------------------------------------------------- views
+
+
+class ViewError(KoogbookError, ValueError):
+    """A view was asked for something that it cannot do or does not have; it shows what it showed."""

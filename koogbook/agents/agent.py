@@ -165,12 +165,19 @@ class Agent:
             )
         return self._features[key]
 
-    async def run(self, input: Any = None, session_id: str | None = None) -> Run:
+    async def run(
+        self,
+        input: Any = None,
+        session_id: str | None = None,
+        *,
+        on_start: Callable[[Run], None] | None = None,
+    ) -> Run:
         """Run the strategy once.
 
         Args:
             input: What the strategy takes.
             session_id: The conversation; None makes a fresh one, an empty text is an id like any other.
+            on_start: Called with the run before its first event, for who wants to look on.
 
         Raises:
             Exception: What a node, an interceptor or a listener raised; ``error.run`` is the run as far as it came.
@@ -183,6 +190,8 @@ class Agent:
             compiled, input, clock.new_id() if session_id is None else session_id
         )
         run = self.last_run = Run(context, tuple(self._features))
+        if on_start is not None:
+            on_start(run)
         log = context.log
         try:
             log.emit(RunStarting, "", agent_id=self.id, strategy=compiled.name, input=input)

@@ -43,7 +43,7 @@ class Run:
     ``session_id`` names the conversation (Koog's runId), ``run_id`` this call alone.
     """
 
-    __slots__ = ("_context", "error", "installed", "output")
+    __slots__ = ("__weakref__", "_context", "error", "installed", "output")
 
     def __init__(self, context: Context, installed: Sequence[str] = ()) -> None:
         self._context = context

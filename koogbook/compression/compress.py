@@ -30,8 +30,7 @@ from koogbook.pipeline import EventLog
 from koogbook.tools.tool import ToolRegistry
 
 if TYPE_CHECKING:
-    from koogbook.notebook.views.diff_view.model import DiffState
-    from koogbook.notebook.views.view import View
+    from koogbook.notebook.views.diff_view.diff import DiffView
 
 
 async def compress_session(
@@ -248,9 +247,9 @@ class Compressed(Struct, frozen=True):
         """Which of these facts survived."""
         return check_facts(self.ledger, facts)
 
-    def diff(self, *, must_keep: Sequence[Fact] = ()) -> View[DiffState]:
+    def diff(self, *, must_keep: Sequence[Fact] = ()) -> DiffView:
         """The view of both histories side by side."""
-        from koogbook.notebook.views.view import diff
+        from koogbook.notebook.views.diff_view.diff import diff
 
         return diff(self.ledger, must_keep=must_keep)
 

@@ -1,74 +1,170 @@
-"""The views as objects: one class for all, made by a function for each."""
+"""What all views have in common: what they are of, what is chosen in them, and their forms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
-from koogbook import clock
-from koogbook.compression.fact_check import Fact, check_facts
-from koogbook.errors import FeatureError
-from koogbook.events import Event, RunCompleted, RunFailed
-from koogbook.features.persistence.checkpoint import CheckpointInfo
-from koogbook.features.persistence.fingerprint import compare
-from koogbook.features.persistence.storage import ListsCheckpoints
-from koogbook.messages.ledger import Ledger
-from koogbook.notebook.views.checkpoint_view.view import (
-    CheckpointState,
-    Verdict,
-    checkpoint_element,
-    checkpoint_state,
-    checkpoint_text,
-)
-from koogbook.notebook.views.diff_view.model import DiffState
-from koogbook.notebook.views.diff_view.state import diff_state, diff_state_of
-from koogbook.notebook.views.diff_view.text import diff_text
-from koogbook.notebook.views.diff_view.view import diff_element
-from koogbook.notebook.views.graph_view.state import GraphState, graph_state
-from koogbook.notebook.views.graph_view.view import graph_element, graph_text
-from koogbook.notebook.views.lock_view.state import LockState, lock_state
-from koogbook.notebook.views.lock_view.view import lock_element, lock_text
-from koogbook.notebook.views.look.markup import Element, Theme, render_static
-from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
+from koogbook.errors import ViewError
+from koogbook.notebook.views.look.markup import Element, Theme, h, render_static
 
 State = TypeVar("State")
+Action = Callable[[str], None]
 
 
-class View(Generic[State]):
-    """A picture of something: its state as plain data, and that state as text and as HTML.
+class Subject:
+    """What views are of, with what is selected in it: all views of one object have one of these in common."""
 
-    In a notebook it shows itself; ``print(view)`` gives the text. Same input, same bytes.
+    __slots__ = ("__weakref__", "of", "selected", "views")
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+        self.selected = ""
+        self.views: WeakSet[View[Any]] = WeakSet()
+
+
+_subjects: WeakValueDictionary[tuple[str, int], Subject] = WeakValueDictionary()
+
+
+def subject_of(title: str, of: Any) -> Subject:
+    """The subject of all views of this title and this very object, as long as there is one."""
+    # A subject holds its object, so the number stays this object's own for as long as the entry is there.
+    found = _subjects.get((title, id(of)))
+    if found is None:
+        found = _subjects[title, id(of)] = Subject(of)
+    return found
+
+
+class View(ABC, Generic[State]):
+    """A picture of something: its state as plain data, and that state as text, as HTML and as a live view.
+
+    In a notebook it shows itself; ``print(view)`` gives the text. Same input, same bytes. Whatever a click or a key
+    does is ``view.act(do, value)``.
     """
 
-    def __init__(
-        self,
-        title: str,
-        state: State,
-        text: Callable[[State], str],
-        element: Callable[[State], Element],
-    ) -> None:
-        self.title = title
-        self.state = state
-        self._text = text
-        self._element = element
+    title: ClassVar[str] = ""
+
+    def __init__(self, of: Any) -> None:
+        self._subject = subject_of(self.title, of)
+        self._subject.views.add(self)
+        self._state: State | None = None
+        self._watchers: list[Callable[[], None]] = []
+        #: What the last click could not do; shown in the live view, and gone after the next one.
+        self.trouble = ""
+
+    # ------------------------------------------------------------------------------------- what a view is
+
+    @abstractmethod
+    def look(self) -> State:
+        """The state as it is now; a pure function of what the view is of and of what is chosen."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """ASCII text of at most 100 columns."""
+
+    @property
+    @abstractmethod
+    def element(self) -> Element:
+        """The markup, for a page."""
+
+    @property
+    def selected(self) -> Any:
+        """What is selected, as a Python object, or None."""
+        return self._subject.selected or None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether what it shows is still changing by itself."""
+        return False
+
+    def actions(self) -> Mapping[str, Action]:
+        """What can be done in it, by the word that the front end sends."""
+        return {}
+
+    # ------------------------------------------------------------------------------------- what one does with it
+
+    @property
+    def state(self) -> State:
+        """What it shows, as plain data."""
+        if self._state is None or self.goes_on:
+            self._state = self.look()
+        return self._state
+
+    def refresh(self) -> None:
+        """Look again, and show it where the view is live."""
+        self._state = None
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def act(self, do: str, value: str = "") -> None:
+        """Do what a click does: ``view.act("select", "trip/answer")``; all views of the same object follow.
+
+        Raises:
+            ViewError: This view cannot do that; the message names what it can.
+        """
+        actions = self.actions()
+        if do not in actions:
+            near = get_close_matches(do, actions, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ViewError(
+                f"{self.title} cannot do {do!r}.{hint} It can: {', '.join(sorted(actions)) or 'nothing'}."
+            )
+        self.trouble = ""
+        actions[do](value)
+        self.refresh()
+
+    def select(self, what: str) -> None:
+        """Select something in this view and in all others of the same object; an empty text selects nothing."""
+        self._subject.selected = what
+        for view in tuple(self._subject.views):
+            if view is not self:
+                view.refresh()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the view has changed; gives the function that ends it."""
+        self._watchers.append(watcher)
+
+        def stop() -> None:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+        return stop
+
+    def close(self) -> None:
+        """End the live view; what it showed last stays as a picture. A closed view can be shown again."""
+        from koogbook.notebook.frame import close
+
+        close(self)
+
+    # ------------------------------------------------------------------------------------- forms
 
     def __str__(self) -> str:
-        return self._text(self.state)
+        return self.to_text()
 
     __repr__ = __str__
 
-    @property
-    def element(self) -> Element:
-        """The markup, for a page."""
-        return self._element(self.state)
-
     def to_html(self, theme: Theme = "light") -> str:
-        """HTML that stands alone: no style sheet, no script, nothing from outside."""
+        """HTML that stands alone: no script, nothing from outside."""
         return render_static(self.element, theme)
 
-    def save(self, path: str | Path, theme: Theme = "light") -> Path:
+    def live_element(self, element: Element) -> Element:
+        """The markup of the live form: what every view has around it, and its element."""
+        from koogbook.notebook.views.look.pieces import status_word
+
+        stale = h(
+            "div",
+            status_word("paused", "A picture, no longer live: the kernel is gone. Run the cell again."),
+            cls="kb-todo kb-stale",
+            live={"role": "status"},
+        )
+        trouble = h("div", status_word("failed", self.trouble), cls="kb-trouble") if self.trouble else None
+        return h("div", stale, trouble, element)
+
+    def save(self, path: str | Path) -> Path:
         """Write a page with this view alone, in both themes; gives the path."""
         from koogbook.notebook.views.page import Section, page
 
@@ -78,108 +174,10 @@ class View(Generic[State]):
         )
         return target
 
+    def _ipython_display_(self) -> None:
+        from koogbook.notebook.frame import show
+
+        show(self)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": self.to_html()}
-
-
-def graph(strategy: Any, run: Any = None, *, selected: str | None = None) -> View[GraphState]:
-    """The graph of a strategy, or of a run with what happened in it.
-
-    Args:
-        strategy: A strategy, a run, or an agent.
-        run: A run of that strategy.
-        selected: Name or path of the node to show in detail.
-    """
-    subject = getattr(strategy, "strategy", strategy)
-    happened = strategy if hasattr(strategy, "events") else run
-    shape = subject.shape() if callable(subject.shape) else subject.shape
-    events: Sequence[Event] = happened.events if happened is not None else ()
-    path = None if selected is None else selected if "/" in selected else f"{shape.name}/{selected}"
-    return View("Strategy graph", graph_state(shape, events, selected=path), graph_text, graph_element)
-
-
-def locks(run: Any) -> View[LockState]:
-    """The sessions of a run on its LLM contexts: who held the lock, who waited, what was committed or discarded.
-
-    Takes a run, or a sequence of events.
-    """
-    events = run.events if hasattr(run, "events") else tuple(run)
-    goes_on = hasattr(run, "events") and not any(
-        isinstance(event, RunCompleted | RunFailed) for event in events
-    )
-    now = clock.monotonic() if goes_on else None
-    return View("Lock view", lock_state(events, now=now), lock_text, lock_element)
-
-
-def diff(
-    before: Any, after: Any = None, *, must_keep: Sequence[Fact] = (), name: str = ""
-) -> View[DiffState]:
-    """Two histories side by side, with the fate of each message.
-
-    Args:
-        before: The ledger of a compression (``run.compressions[0]``), what ``kb.compress`` gave, or any history.
-        after: Another history, where ``before`` is one.
-        must_keep: Facts that must survive: texts, patterns, or functions of a message.
-        name: What it is of.
-    """
-    ledger = getattr(before, "ledger", before)
-    if isinstance(ledger, Ledger):
-        state = diff_state(ledger, facts=check_facts(ledger, must_keep), name=name)
-    elif after is None:
-        raise TypeError(
-            f"diff takes the ledger of a compression, or two histories; got {type(before).__name__} alone. "
-            "For two histories: kb.diff(before, after)."
-        )
-    else:
-        state = diff_state_of(before, after, facts=must_keep, name=name)
-    return View("Prompt diff", state, diff_text, diff_element)
-
-
-def checkpoints(agent: Any, session_id: str | None = None) -> View[CheckpointState]:
-    """The checkpoints of a session and of its forks, each with a verdict against the strategy as it is now.
-
-    Args:
-        agent: An agent with Persistence, or a store.
-        session_id: The session; None shows all.
-
-    Raises:
-        FeatureNotInstalledError: The agent has no Persistence.
-        FeatureError: The store cannot list.
-    """
-    storage = agent.feature("Persistence").storage if hasattr(agent, "feature") else agent
-    if not isinstance(storage, ListsCheckpoints):
-        raise FeatureError(
-            f"{type(storage).__name__} has no list_infos and cannot be shown as a table. Read it with "
-            "await storage.get_checkpoints(session_id), or use kb.SqliteCheckpoints()."
-        )
-    infos = storage.list_infos(session_id, with_forks=True)
-    verdicts = {}
-    if hasattr(agent, "strategy"):
-        stored = storage.get_fingerprints([info.fingerprint for info in infos])
-        verdicts = _verdicts(infos, stored, compile_strategy(agent.strategy))
-    state = checkpoint_state(
-        infos, verdicts=verdicts, store=repr(storage), sessions=[session_id] if session_id is not None else []
-    )
-    return View("Checkpoints", state, checkpoint_text, checkpoint_element)
-
-
-def _verdicts(
-    infos: Sequence[CheckpointInfo], stored: dict[str, bytes], strategy: CompiledStrategy
-) -> dict[str, Verdict]:
-    judge = partial(_verdict, stored=stored, strategy=strategy)
-    return {info.id: judge(info) for info in infos}
-
-
-def _verdict(info: CheckpointInfo, *, stored: dict[str, bytes], strategy: CompiledStrategy) -> Verdict:
-    if info.is_tombstone:
-        return Verdict("ended", ())
-    if strategy.graph.find(info.path) is None:
-        return Verdict("not resumable", (f"node {info.path}: is gone",))
-    body = stored.get(info.fingerprint, b"")
-    found = compare(body, strategy, info.path) if body else None
-    reasons = found.differences if found is not None else ("the strategy it was saved under is not known",)
-    if info.left_out:
-        reasons = (*reasons, f"saved without {', '.join(info.left_out)}, which cannot be stored")
-    if found is not None and found.level == "incompatible":
-        return Verdict("not resumable", reasons)
-    return Verdict("with warning" if reasons else "resumable", reasons)

@@ -88,18 +88,22 @@ def diff_state_of(
         name: What the view is of.
         selected: As for :func:`diff_state`.
     """
+    ledger = diff_ledger(before, after)
+    return diff_state(ledger, facts=check_facts(ledger, facts), name=name, selected=selected)
+
+
+def diff_ledger(before: Prompt | Sequence[Message], after: Prompt | Sequence[Message]) -> Ledger:
+    """The ledger of any two histories, as if the one had been made into the other."""
     first, second = as_messages(before), as_messages(after)
     found = diff_messages(first, second)
-    same = first == second
-    ledger = Ledger(
+    return Ledger(
         strategy="",
-        status="unchanged" if same else "applied",
+        status="unchanged" if first == second else "applied",
         before=first,
         after=second,
         fates=found.fates,
         new_messages=tuple(NewMessage(place, second[place].tokens) for place in found.new_positions),
     )
-    return diff_state(ledger, facts=check_facts(ledger, facts), name=name, selected=selected)
 
 
 def _effort(ledger: Ledger) -> tuple[str, ...]:

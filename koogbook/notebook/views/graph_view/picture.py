@@ -9,13 +9,13 @@ from typing import Any
 from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, Route, layout
 from koogbook.notebook.views.graph_view.record import NodeStatus
 from koogbook.notebook.views.graph_view.state import EdgeRow, GraphState, NodeRow
+from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width, thousands
 from koogbook.notebook.views.look.pieces import STATES, picture
 
-#: More boxes than this are no picture any more; more than the first number and subgraphs are folded.
-FOLD_ABOVE = 60
+#: More boxes than this are no picture any more.
 MOST_BOXES = 500
 
 _NAME, _SMALL = 12.5, 11
@@ -32,11 +32,10 @@ _WORST: tuple[NodeStatus, ...] = ("failed", "running", "visited", "not reached")
 
 def graph_picture(state: GraphState) -> Element | None:
     """The graph as an ``svg`` element, or None where it has more than :data:`MOST_BOXES` boxes."""
-    folded = len(state.nodes) > FOLD_ABOVE
-    nodes = [node for node in state.nodes if not (folded and node.depth)]
+    nodes = [node for node in state.nodes if _folded_into(node.path, state) is None]
     if len(nodes) > MOST_BOXES:
         return None
-    drawing = _Drawing(state, nodes, folded)
+    drawing = _Drawing(state, nodes)
     width, height = drawing.size("")
     shapes = drawing.shapes("", _MARGIN, _MARGIN)
     return picture(
@@ -48,18 +47,23 @@ def graph_picture(state: GraphState) -> Element | None:
     )
 
 
+def _folded_into(path: str, state: GraphState) -> str | None:
+    """The outermost folded subgraph that a node is in, or None where the node has a box of its own."""
+    around = [folded for folded in state.folded if path.startswith(f"{folded}/")]
+    return min(around, key=len, default=None)
+
+
 class _Drawing:
     """Lays out each graph by itself, the innermost first: for the graph around it a subgraph is one box."""
 
-    def __init__(self, state: GraphState, nodes: Sequence[NodeRow], folded: bool) -> None:
+    def __init__(self, state: GraphState, nodes: Sequence[NodeRow]) -> None:
         self._rows = {node.path: node for node in nodes}
         self._selected = state.selected.path if state.selected else ""
-        self._inner = {} if folded else {node.parent: Counter[NodeStatus]() for node in nodes if node.parent}
+        self._inner = {node.parent for node in nodes if node.parent}
         self._hidden: dict[str, Counter[NodeStatus]] = {}
         for node in state.nodes:
-            if node.parent and node.parent not in self._inner:
-                top = "/".join(node.path.split("/")[: len(node.path.split("/")) - node.depth])
-                self._hidden.setdefault(top, Counter())[node.status] += 1
+            if (into := _folded_into(node.path, state)) is not None:
+                self._hidden.setdefault(into, Counter())[node.status] += 1
         self._edges: dict[str, list[EdgeRow]] = {}
         for edge in state.edges:
             if edge.source in self._rows and edge.target in self._rows:
@@ -143,6 +147,7 @@ class _Drawing:
         return h(
             "g",
             h("title", _described(node)),
+            _focus(rect, 8),
             self._halo(node, rect, 8),
             h(
                 "rect",
@@ -174,6 +179,7 @@ class _Drawing:
                 font_weight=600,
                 fill="var(--kb-ink)",
             ),
+            live=does("select", node.path, name=_described(node), picked=node.path == self._selected),
         )
 
     def _plain_node(self, node: NodeRow, rect: Rect) -> Element:
@@ -197,6 +203,7 @@ class _Drawing:
         return h(
             "g",
             h("title", _described(node)),
+            _focus(rect, radius),
             self._halo(node, rect, radius),
             outline if folded else None,
             h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status]),
@@ -220,7 +227,23 @@ class _Drawing:
                 font_size=_SMALL,
                 fill=_SECOND_COLOUR.get(node.status, "var(--kb-ink2)"),
             ),
+            live=does("select", node.path, name=_described(node), picked=node.path == self._selected),
         )
+
+
+def _focus(rect: Rect, radius: float) -> Element:
+    """The ring of the focus, which the style sheet of the live form lights."""
+    return h(
+        "rect",
+        cls="kb-focus kb-live",
+        x=rect.x - 4,
+        y=rect.y - 4,
+        width=rect.width + 8,
+        height=rect.height + 8,
+        rx=radius + 4,
+        fill="none",
+        stroke="none",
+    )
 
 
 _STROKES: Mapping[NodeStatus, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +21,9 @@ from koogbook.messages.message import Message
 from koogbook.notebook.views.graph_view.record import NodeRecord, NodeStatus
 from koogbook.notebook.views.look.measure import count, cut_end, duration, thousands
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeKind, NodeShape
+
+#: A graph of more nodes than this begins with its subgraphs folded.
+FOLD_ABOVE = 60
 
 _PREVIEW = 600
 
@@ -88,7 +91,8 @@ class NodeDetail(Struct, frozen=True, kw_only=True):
 class GraphState(Struct, frozen=True, kw_only=True):
     """A strategy with the states of its nodes; ``status`` is the sentence that stands above everything.
 
-    ``earlier_runs`` counts the runs in the events that are not shown.
+    ``earlier_runs`` counts the runs in the events that are not shown, ``folded`` are the paths of the subgraphs that
+    are drawn as one box.
     """
 
     name: str
@@ -100,12 +104,25 @@ class GraphState(Struct, frozen=True, kw_only=True):
     findings: tuple[FindingShape, ...]
     selected: NodeDetail | None
     earlier_runs: int
+    folded: frozenset[str] = frozenset()
 
 
 def graph_state(
-    shape: GraphShape, events: Sequence[Event] = (), *, selected: str | None = None
+    shape: GraphShape,
+    events: Sequence[Event] = (),
+    *,
+    selected: str | None = None,
+    toggled: Set[str] = frozenset(),
 ) -> GraphState:
-    """The state of a strategy after the last run in the events; ``selected`` is the path of a node.
+    """The state of a strategy after the last run in the events.
+
+    Args:
+        shape: The strategy.
+        events: What happened, of one run or of several.
+        selected: The path of a node.
+        toggled: The paths of subgraphs that are folded where they would be open, and the other way round. A graph of
+            more than :data:`FOLD_ABOVE` nodes begins with its subgraphs folded, but for those around what runs or is
+            selected.
 
     Raises:
         KeyError: The strategy has no node ``selected``.
@@ -164,6 +181,7 @@ def graph_state(
         findings=shape.findings,
         selected=None if selected is None else _detail(shapes[selected], records[selected], edges),
         earlier_runs=max(len(runs) - 1, 0),
+        folded=_folded(shape.nodes, running, selected, toggled),
     )
 
 
@@ -203,6 +221,19 @@ def _nested(nodes: Sequence[NodeShape], shapes: dict[str, NodeShape]) -> list[No
         found.append(node)
         stack.extend(reversed(children.get(node.path, [])))
     return found
+
+
+def _folded(
+    nodes: Sequence[NodeShape], running: Sequence[str], selected: str | None, toggled: Set[str]
+) -> frozenset[str]:
+    every = {node.path for node in nodes if node.kind == "subgraph"}
+    open_for = [*running, *([selected] if selected is not None else [])]
+    at_first = (
+        {path for path in every if not any(one.startswith(f"{path}/") for one in open_for)}
+        if len(nodes) > FOLD_ABOVE
+        else set()
+    )
+    return frozenset(at_first ^ (every & toggled))
 
 
 def _edge_row(

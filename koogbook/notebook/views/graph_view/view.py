@@ -11,6 +11,7 @@ from koogbook.notebook.views.graph_view.state import (
     VisitRow,
     graph_state,
 )
+from koogbook.notebook.views.look.controls import button, field, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, Theme, h, svg_bytes
 from koogbook.notebook.views.look.measure import count, duration, plain, thousands, wrapped
@@ -29,7 +30,7 @@ from koogbook.notebook.views.look.pieces import (
     table,
 )
 
-__all__ = ["graph_element", "graph_state", "graph_svg", "graph_text"]
+__all__ = ["graph_element", "graph_main", "graph_state", "graph_svg", "graph_text", "node_panel", "spoken"]
 
 _SHOWN_ENDS = 20
 _KINDS = {
@@ -130,7 +131,7 @@ def _detail_lines(detail: NodeDetail) -> list[str]:
 def graph_element(state: GraphState) -> Element:
     """The view as an element: picture, panel of the selected node, what is left to do, and a table of all."""
     body = [
-        h("div", _main(state), _panel(state.selected) if state.selected else None, cls="kb-split"),
+        h("div", graph_main(state), node_panel(state.selected) if state.selected else None, cls="kb-split"),
         *_to_do(state),
         _all_nodes(state),
     ]
@@ -146,11 +147,37 @@ def graph_element(state: GraphState) -> Element:
         body=body,
         foot=foot,
         legend=[legend_word(status) for status in shown],
+        tools=_tools(state),
+        keys=keys(
+            ("\u2190 \u2192", "node"), ("Enter", "inspect"), ("f", "fold"), ("/", "find"), ("Esc", "leave")
+        ),
+        spoken=spoken(state),
     )
 
 
-def _main(state: GraphState) -> Element:
-    """The picture in a box that scrolls; a wide one pushes the panel under it and says that it scrolls."""
+def _tools(state: GraphState) -> Element:
+    """What can be done beside selecting: find, fold the subgraph that is selected or around the selection, close."""
+    subgraphs = {node.path for node in state.nodes if node.kind == "subgraph"}
+    selected = state.selected.path if state.selected else ""
+    around = [path for path in subgraphs if selected == path or selected.startswith(f"{path}/")]
+    inner = max(around, key=len, default="")
+    return tools(
+        field("find", "", name="Find a node", hint="Find", key="/", width=110),
+        button("Open" if inner in state.folded else "Fold", "fold", inner, key="f", off=not inner)
+        if subgraphs
+        else None,
+        button("Close", "back", key="Escape", name="Close the panel of the node", off=not selected),
+    )
+
+
+def spoken(state: GraphState) -> str:
+    """What is worth saying aloud: what runs, how it ended; not the time that passes."""
+    running = [node.name for node in state.nodes if node.status == "running"]
+    return f"running {running[-1]}" if running else state.status
+
+
+def graph_main(state: GraphState) -> Element:
+    """The picture of the graph in a box that scrolls; a wide one pushes the panel under it and says that it scrolls."""
     drawn = graph_picture(state)
     if drawn is None:
         text = (
@@ -239,7 +266,8 @@ def _all_nodes(state: GraphState) -> Element:
     )
 
 
-def _panel(detail: NodeDetail) -> Element:
+def node_panel(detail: NodeDetail) -> Element:
+    """All about one node, at the side of a graph."""
     about = [detail.path.replace("/", " / "), _KINDS[detail.kind]]
     if detail.note:
         about.append(detail.note)
@@ -279,6 +307,16 @@ def _panel(detail: NodeDetail) -> Element:
         if detail.output_visit
         else None,
         _edges_out(detail) if detail.edges else None,
+        h(
+            "p",
+            "in Python: ",
+            h(
+                "code",
+                "view.selected.last_output" if detail.output_visit else "view.selected.node",
+                cls="kb-code",
+            ),
+            cls="kb-p kb-small kb-quiet kb-live",
+        ),
         cls="kb-side kb-panel",
     )
 

@@ -17,7 +17,7 @@ from koogbook.notebook.views.look.pieces import (
     table,
 )
 
-__all__ = ["lock_element", "lock_state", "lock_text"]
+__all__ = ["lock_body", "lock_element", "lock_state", "lock_text"]
 
 _ENDS = 20
 _COLUMNS = 52
@@ -160,6 +160,18 @@ def lock_element(state: LockState) -> Element:
             body=[h("div", empty, cls="kb-panel")],
             foot=state.counts,
         )
+    return frame(
+        icon="lock",
+        title="Lock view",
+        name=_name(state),
+        status=status,
+        body=[*lock_body(state), _sessions(state)],
+        foot=state.counts,
+    )
+
+
+def lock_body(state: LockState) -> list[Element]:
+    """The picture of the sessions with its legend, who holds and waits now, what was refused, the longest wait."""
     body = [
         _legend(state),
         h("div", lock_picture(state), cls="kb-scroll"),
@@ -172,15 +184,7 @@ def lock_element(state: LockState) -> Element:
             h("div", *(h("div", part, cls="kb-half kb-panel") for part in parts), cls="kb-split kb-ruled")
         )
     body.append(h("p", state.waits, cls="kb-band kb-small kb-quiet kb-ruled"))
-    body.append(_sessions(state))
-    return frame(
-        icon="lock",
-        title="Lock view",
-        name=_name(state),
-        status=status,
-        body=body,
-        foot=state.counts,
-    )
+    return body
 
 
 def _name(state: LockState) -> str:

@@ -8,9 +8,10 @@ PAPER = "var(--kb-paper)"
 INK = "currentColor"
 
 
-def _line(path: str, width: float = 1.5, colour: str = INK) -> Element:
+def _line(path: str, width: float = 1.5, colour: str = INK, cls: str = "") -> Element:
     return h(
         "path",
+        cls=cls,
         d=path,
         fill="none",
         stroke=colour,
@@ -44,7 +45,7 @@ GLYPHS: dict[str, tuple[Element, ...]] = {
     "done": (_disc(6), _on_paper("M4.2 7.3l1.9 1.9L9.9 5")),
     "running": (
         h("circle", cx=7, cy=7, r=5.5, fill="none", stroke=INK, stroke_width=1.8, stroke_opacity="0.3"),
-        _line("M7 1.5A5.5 5.5 0 0 1 12.5 7", 1.8),
+        _line("M7 1.5A5.5 5.5 0 0 1 12.5 7", 1.8, cls="kb-spin"),
         _disc(2),
     ),
     "failed": (_solid(_OCTAGON), _on_paper(_CROSS)),

@@ -1,4 +1,4 @@
-"""A tree of markup and its two forms: HTML with classes for a page, HTML with inline styles for a notebook.
+"""A tree of markup and its forms: HTML with classes for a page, HTML with inline styles for a notebook, a live tree.
 
 Text from a model, a tool or a user is only ever a child string or an attribute value, and both are escaped
 here, in one place. Characters that nobody sees or that UTF-8 cannot hold are shown, not dropped.
@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from html import escape
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,16 +28,28 @@ _BREAKS = str.maketrans({"\t": "\u2409", "\n": "\u240a"})
 
 
 class Element(Struct, frozen=True):
-    """One element: its tag, attributes, children and the names of its styles (see :mod:`styles`)."""
+    """One element: its tag, attributes, children and the names of its styles (see :mod:`styles`).
+
+    ``live`` are attributes that only the live form has, over those of the same name; an element of the style
+    ``kb-live`` is in the live form alone.
+    """
 
     tag: str
     attributes: dict[str, str]
     children: tuple[Element | str, ...]
     cls: str = ""
+    live: dict[str, str] = {}
+
+
+Attribute = str | int | float | None
 
 
 def h(
-    tag: str, *children: Element | str | None, cls: str = "", **attributes: str | int | float | None
+    tag: str,
+    *children: Element | str | None,
+    cls: str = "",
+    live: Mapping[str, Attribute] | None = None,
+    **attributes: Attribute,
 ) -> Element:
     """An element; children and attributes that are None are left out.
 
@@ -45,14 +58,19 @@ def h(
     """
     return Element(
         tag,
-        {
-            _attribute_name(name): value if isinstance(value, str) else number(value)
-            for name, value in attributes.items()
-            if value is not None
-        },
+        _written(attributes),
         tuple(child for child in children if child is not None),
         cls,
+        _written(live) if live else {},
     )
+
+
+def _written(attributes: Mapping[str, Attribute]) -> dict[str, str]:
+    return {
+        _attribute_name(name): value if isinstance(value, str) else number(value)
+        for name, value in attributes.items()
+        if value is not None
+    }
 
 
 @cache
@@ -107,6 +125,19 @@ def render_static(element: Element, theme: Theme = "light") -> str:
     return "".join(out)
 
 
+#: An element of the live form as JSON: ``[tag, attributes, children]``, or a text.
+Tree = list[Any] | str
+
+
+def live_tree(element: Element) -> Tree:
+    """The live form: what a widget makes its elements from, one by one, so that no text is ever read as markup."""
+    attributes = {**element.attributes, **element.live}
+    if element.cls:
+        attributes["class"] = element.cls
+    children = [visible(child) if isinstance(child, str) else live_tree(child) for child in element.children]
+    return [element.tag, {name: visible(value) for name, value in attributes.items()}, children]
+
+
 def svg_bytes(element: Element, theme: Theme) -> bytes:
     """A standalone SVG document with the colours of a theme.
 
@@ -122,6 +153,8 @@ def svg_bytes(element: Element, theme: Theme) -> bytes:
 
 def _write_classed(out: list[str], element: Element, *, in_svg: bool) -> None:
     tag = element.tag
+    if element.cls and "kb-live" in element.cls.split():
+        return
     in_svg = in_svg or tag == "svg"
     out.append(f'<{tag} class="{element.cls}"' if element.cls else f"<{tag}")
     for name, value in element.attributes.items():
@@ -201,6 +234,8 @@ class _Static:
         self._out.append(f"<img{written}>")
 
     def _write_shape(self, element: Element) -> None:
+        if element.cls and "kb-live" in element.cls.split():
+            return
         out = self._out
         out.append(f"<{element.tag}")
         attributes = (

@@ -28,8 +28,15 @@ def frame(
     body: Sequence[Element],
     foot: str,
     legend: Sequence[Element] = (),
+    tools: Element | None = None,
+    keys: Element | None = None,
+    spoken: str | None = None,
 ) -> Element:
-    """The frame of every view: a head with one sentence, the body, and a foot with legend and count."""
+    """The frame of every view: a head with one sentence, the body, and a foot with legend and count.
+
+    ``tools`` are the buttons of the live form, ``keys`` the list of its keys. ``spoken`` is what a screen reader says
+    of a status that changes all the time; without it, the status itself is read out when it changes.
+    """
     return h(
         "section",
         h(
@@ -41,11 +48,15 @@ def frame(
             " ",
             h("code", name, cls="kb-name") if name else None,
             " ",
-            h("span", status, cls="kb-status", role="status"),
+            h("span", status, cls="kb-status", role="status" if spoken is None else None),
+            h("span", spoken, cls="kb-hidden", role="status") if spoken is not None else None,
+            tools,
             cls="kb-head",
         ),
         *body,
-        h("footer", *legend, h("span", foot) if foot else None, cls="kb-foot") if foot or legend else None,
+        h("footer", *legend, h("span", foot) if foot else None, keys, cls="kb-foot")
+        if foot or legend or keys
+        else None,
         cls="kb-card",
         aria_label=f"{title} {name}".strip(),
     )
@@ -149,6 +160,7 @@ def picture(width: float, height: float, title: str, description: str, *shapes: 
         h("rect", width=width, height=height, fill="var(--kb-paper)"),
         *shapes,
         cls="kb-picture",
+        live={"role": "group"},
         width=width,
         height=height,
         viewBox=f"0 0 {width:g} {height:g}",

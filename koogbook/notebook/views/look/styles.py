@@ -116,6 +116,10 @@ STYLES: dict[str, dict[str, str]] = {
         fluid="display:block;max-width:100%;height:auto",
         narrow="display:none",
         wide="",
+        spin="",
+        focus="",
+        stale="",
+        picked="",
         # type
         h4=f"font:600 12px/16px {SANS};margin:0 0 8px;padding:0;color:var(--kb-ink)",
         small="font-size:11px;line-height:16px;font-weight:400",
@@ -141,6 +145,7 @@ STYLES: dict[str, dict[str, str]] = {
         "line-height:18px;border-bottom:1px solid var(--kb-line2)",
         list="list-style:none;margin:0;padding:0",
         box="border:1px solid var(--kb-line2);border-radius:6px;overflow:hidden",
+        link="",
         stats="display:flex;flex-wrap:wrap;gap:1px;background:var(--kb-line2);"
         "border:1px solid var(--kb-line2);border-radius:6px;overflow:hidden",
         stat="flex:1 1 54px;padding:6px 8px;background:var(--kb-paper)",
@@ -164,12 +169,56 @@ STYLES: dict[str, dict[str, str]] = {
         td="padding:4px 8px;text-align:left;vertical-align:middle;border:0;"
         "border-bottom:1px solid var(--kb-line2);background:transparent;overflow-wrap:anywhere",
         num="text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums",
+        # parts of the live form alone
+        live="display:none",
+        tools="display:inline-flex;flex-wrap:wrap;gap:4px;align-items:center",
+        btn=f"font:500 12px/16px {SANS};color:var(--kb-ink);background:transparent;border:1px solid var(--kb-line);"
+        "border-radius:5px;padding:4px 8px;margin:0;gap:6px;align-items:center;white-space:nowrap;min-height:26px;"
+        "cursor:pointer;box-sizing:border-box",
+        btn_on="background:var(--kb-t-accent);border-color:var(--kb-accent);color:var(--kb-accent)",
+        btn_first="background:var(--kb-accent);border-color:var(--kb-accent);color:var(--kb-paper)",
+        btn_quiet="border-color:transparent;color:var(--kb-ink2);padding:4px 6px",
+        input=f"font:400 12px/18px {SANS};color:var(--kb-ink);background:var(--kb-paper);"
+        "border:1px solid var(--kb-ink2);border-radius:5px;padding:3px 8px;margin:0;min-height:26px;"
+        "box-sizing:border-box;min-width:0",
+        keys_list="gap:4px 12px;align-items:center;flex-wrap:wrap;margin-left:auto",
+        key_word="display:inline-flex;gap:4px;align-items:center;white-space:nowrap",
+        kbd=f"font:500 10.5px/14px {MONO};border:1px solid var(--kb-line);border-radius:3px;padding:0 4px;"
+        "background:var(--kb-paper);color:var(--kb-ink);box-shadow:none",
+        trouble="display:flex;align-items:flex-start;gap:8px;padding:8px 12px;font-size:12px;line-height:18px;"
+        "background:var(--kb-t-bad);border-bottom:1px solid var(--kb-line);overflow-wrap:anywhere",
     ),
     **{f"kb-{hue}": {"color": f"var(--kb-{hue})"} for hue in HUES},
     **{f"kb-t-{hue}": {"background": f"var(--kb-t-{hue})"} for hue in HUES},
     **{f"kb-fill-{hue}": {"background": f"var(--kb-{hue})"} for hue in HUES},
     **_sheet(t_sunk="background:var(--kb-sunk)", t_hover="background:var(--kb-hover)"),
 }
+
+#: What only the live form has, which follows the theme of the notebook around it.
+_LIVE = (
+    ".kb-root *{box-sizing:border-box}"
+    ".kb-root svg.kb-picture [data-do]{cursor:pointer;outline:none}"
+    ".kb-root [data-do]{cursor:pointer}"
+    ".kb-root button:hover{background:var(--kb-hover)}"
+    ".kb-root button.kb-btn-first:hover{background:var(--kb-accent);filter:brightness(.92)}"
+    ".kb-root button:disabled{opacity:.55;cursor:default}"
+    ".kb-root .kb-link{font:inherit;color:inherit;background:none;border:0;padding:0;margin:0;text-align:left;"
+    "cursor:pointer}"
+    ".kb-root .kb-live{display:inline-flex}"
+    ".kb-root div.kb-live,.kb-root p.kb-live{display:block}"
+    ".kb-root div.kb-tools.kb-live,.kb-root div.kb-keys-list.kb-live{display:flex}"
+    ".kb-root tr[data-do]:hover{background:var(--kb-hover)!important}"
+    ".kb-root .kb-picked{background:var(--kb-t-accent)!important;box-shadow:inset 2px 0 0 var(--kb-accent)}"
+    ".kb-root :focus-visible{outline:2px solid var(--kb-accent);outline-offset:1px}"
+    ".kb-root svg [data-do]:focus-visible .kb-focus{stroke:var(--kb-accent);stroke-width:2;stroke-opacity:1}"
+    ".kb-root .kb-stale{display:none}"
+    '.kb-root[data-stale="true"] .kb-stale{display:flex}'
+    '.kb-root[data-stale="true"] .kb-tools{visibility:hidden}'
+    "@media (prefers-reduced-motion:no-preference){"
+    ".kb-root .kb-spin{transform-origin:7px 7px;transform-box:view-box;animation:kb-spin 1.1s linear infinite}}"
+    "@keyframes kb-spin{to{transform:rotate(360deg)}}"
+    "@media (forced-colors:active){.kb-root .kb-btn{border-color:ButtonText}}"
+)
 
 _RESPONSIVE = (
     "@container (max-width:760px){.kb-wide{display:none}.kb-narrow{display:block}"
@@ -198,6 +247,53 @@ def stylesheet() -> str:
         if declarations
     ]
     return "\n".join([*rules, _RESPONSIVE])
+
+
+def widget_sheet() -> str:
+    """The style sheet of a live view: neutrals and fonts of the notebook around it, tints mixed from its paper.
+
+    The view is dark with ``data-theme="dark"`` on its root, which the front end sets from what really lies behind it.
+    """
+    rules = [
+        f".kb-root{{{_themed('light')}{_TINTS}}}",
+        f'.kb-root[data-theme="dark"]{{{_themed("dark")}}}',
+        *(
+            f".{name}{{{_fonts(';'.join(f'{key}:{value}' for key, value in declarations.items()))}}}"
+            for name, declarations in STYLES.items()
+            if declarations
+        ),
+    ]
+    return "\n".join([*rules, _RESPONSIVE, _LIVE])
+
+
+_FROM_THEME = {
+    "ink": "--jp-ui-font-color1",
+    "paper": "--jp-layout-color1",
+    "line": "--jp-border-color1",
+}
+_SHARES = {"sunk": ("ink", "3.5%"), "hover": ("ink", "7%"), "line2": ("ink", "10%")} | {
+    f"t-{hue}": (hue, {"bad": "9%", "warn": "11%"}.get(hue, "10%")) for hue in HUES
+}
+_TINTS = "".join(
+    f"--kb-{name}:color-mix(in srgb,var(--kb-{hue}) {share},var(--kb-paper));"
+    for name, (hue, share) in _SHARES.items()
+)
+
+
+def _themed(theme: Theme) -> str:
+    fixed = {key: value for key, value in TOKENS[theme].items() if key not in _SHARES}
+    return (
+        f"color-scheme:{theme};"
+        + "".join(
+            f"--kb-{key}:{f'var({_FROM_THEME[key]},{value})' if key in _FROM_THEME else value};"
+            for key, value in fixed.items()
+        )
+        + f"--kb-sans:var(--jp-ui-font-family,{SANS});--kb-mono:var(--jp-code-font-family,{MONO});"
+    )
+
+
+def _fonts(css: str) -> str:
+    return css.replace(SANS, "var(--kb-sans)").replace(MONO, "var(--kb-mono)")
 
 
 def _variables(theme: Theme) -> str:

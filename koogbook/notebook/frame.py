@@ -1,0 +1,227 @@
+"""How views are shown in a notebook: as a widget with its static form beside it, or as the static form alone.
+
+``KOOGBOOK_STATIC=1`` shows each view once, final, without a widget: for batch runs and for notebooks whose outputs are
+compared. Updates of live views are coalesced, ten a second at most, and fewer where a picture takes long to make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koogbook.code_place import Cell, defining_cell
+from koogbook.notebook.views.look.markup import live_tree
+from koogbook.notebook.views.view import View
+
+if TYPE_CHECKING:
+    from koogbook.notebook.widgets.view_widget import ViewWidget
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+#: Seconds between two pictures at least, and how much of the time pictures may take.
+PACE = 0.1
+_SHARE = 0.2
+
+
+def is_static() -> bool:
+    """Whether views are shown without a widget: asked for by ``KOOGBOOK_STATIC``, or there is no kernel."""
+    return os.environ.get("KOOGBOOK_STATIC", "") not in ("", "0") or getattr(_shell(), "kernel", None) is None
+
+
+def bundle(view: View[Any]) -> dict[str, Any]:
+    """The static form: text, and HTML that stands alone."""
+    return {"text/plain": str(view), "text/html": view.to_html()}
+
+
+def show(view: View[Any]) -> None:
+    """Show a view under the cell that is running; without a notebook, print it."""
+    if _shell() is None:
+        print(view)
+        return
+    if is_static():
+        _display(bundle(view), view.title)
+        return
+    live = _live.get(id(view))
+    if live is None:
+        live = _live[id(view)] = Live(view)
+    live.show(defining_cell())
+
+
+def close(view: View[Any]) -> None:
+    """End the live form of a view; what it showed last stays as its static form."""
+    live = _live.pop(id(view), None)
+    if live is not None:
+        live.freeze()
+
+
+def freeze_all() -> int:
+    """Turn all live views that are shown into their static form; gives how many."""
+    count = 0
+    while _live:
+        _, live = _live.popitem()
+        count += live.freeze()
+    return count
+
+
+def cell_started(cell: Cell) -> None:
+    """A cell runs again: what it showed the last time is gone from the page, and is freed here."""
+    for key, live in list(_live.items()):
+        if live.left_by(cell.id):
+            del _live[key]
+            live.end()
+
+
+class Live:
+    """The live form of one view: its widget, where it is shown, and when it is drawn again."""
+
+    def __init__(self, view: View[Any]) -> None:
+        from koogbook.notebook.widgets.view_widget import ViewWidget
+
+        self.view = view
+        self._drawn = view.element
+        self.widget: ViewWidget = ViewWidget(live_tree(view.live_element(self._drawn)), self._done)
+        self._loop = _running_loop()
+        self._places: list[tuple[str, str]] = []
+        self._shown = 0
+        self._pace = Pace(self._draw, self._loop)
+        self._stop = view.watch(self._pace.nudge)
+        if view.goes_on:
+            self._pace.nudge()
+
+    def show(self, cell: Cell | None) -> None:
+        """Show it once more."""
+        self._shown += 1
+        handle = f"{self.widget.model_id}-{self._shown}"
+        self._places.append((handle, cell.id if cell is not None else ""))
+        _display({**bundle(self.view), **self._mime()}, self.view.title, handle)
+
+    def settle(self) -> None:
+        """Let the static form that is saved beside the widget be the picture as it is now."""
+        for handle, _ in self._places:
+            _display({**bundle(self.view), **self._mime()}, self.view.title, handle, update=True)
+
+    def left_by(self, cell_id: str) -> bool:
+        """Take away the places under a cell; says whether none is left."""
+        before = len(self._places)
+        self._places = [place for place in self._places if place[1] != cell_id]
+        return before > 0 and not self._places
+
+    def freeze(self) -> int:
+        """Turn it into its static form wherever it is shown; gives in how many places."""
+        self.end()
+        for handle, _ in self._places:
+            _display(bundle(self.view), self.view.title, handle, update=True)
+        return len(self._places)
+
+    def end(self) -> None:
+        """Free everything."""
+        self._stop()
+        self._pace.stop()
+        self.widget.close()
+
+    def _mime(self) -> dict[str, Any]:
+        return {
+            WIDGET_VIEW: {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id},
+        }
+
+    def _done(self, do: str, value: str) -> None:
+        """A click: it may come on any thread, so it is only put on the loop."""
+        if self._loop is None or self._loop.is_closed():
+            self._act(do, value)
+        else:
+            self._loop.call_soon_threadsafe(partial(self._act, do, value))
+
+    def _act(self, do: str, value: str) -> None:
+        try:
+            self.view.act(do, value)
+        except Exception as problem:
+            self.view.trouble = f"{type(problem).__name__}: {problem}"
+            self.view.refresh()
+
+    def _draw(self) -> None:
+        went_on = self.view.goes_on
+        try:
+            self._drawn = self.view.element
+        except Exception as problem:
+            # The last good picture stays, and says why there is no newer one.
+            self.view.trouble = f"No newer picture could be made: {type(problem).__name__}: {problem}"
+        self.widget.update(live_tree(self.view.live_element(self._drawn)))
+        if went_on and self.view.goes_on:
+            self._pace.nudge()
+        elif went_on:
+            self.view.refresh()
+            self.settle()
+
+
+class Pace:
+    """Calls a function soon after it was nudged, at most ten times a second, the last nudge never lost."""
+
+    def __init__(self, call: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
+        self._call = call
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._free_at = 0.0
+        self._calling = self._again = self._stopped = False
+
+    def nudge(self) -> None:
+        """Ask for a call; from the thread of the loop."""
+        if self._calling:
+            self._again = True
+            return
+        if self._stopped or self._timer is not None:
+            return
+        if self._loop is None or self._loop.is_closed():
+            self._call()
+            return
+        self._timer = self._loop.call_at(max(self._free_at, self._loop.time()), self._run)
+
+    def stop(self) -> None:
+        """No more calls."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _run(self) -> None:
+        self._timer = None
+        assert self._loop is not None
+        started = self._loop.time()
+        self._calling, self._again = True, False
+        try:
+            self._call()
+        finally:
+            self._calling = False
+        took = self._loop.time() - started
+        self._free_at = started + max(PACE, took / _SHARE)
+        if self._again:
+            self.nudge()
+
+
+_live: dict[int, Live] = {}
+
+
+def _shell() -> Any:
+    import sys
+
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _display(data: dict[str, Any], title: str, handle: str | None = None, *, update: bool = False) -> None:
+    from IPython.display import display
+
+    metadata = {"koogbook": {"view": title}}
+    if handle is None:
+        display(data, metadata=metadata, raw=True)
+    else:
+        display(data, metadata=metadata, raw=True, display_id=handle, update=update)

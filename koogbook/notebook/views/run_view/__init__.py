@@ -1,0 +1,1 @@
+"""The view of a run: what happens now, and how it ended."""

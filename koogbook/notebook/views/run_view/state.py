@@ -1,0 +1,105 @@
+"""What the view of a run says while it goes on and when it is over, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from koogbook.agents.run import Run
+from koogbook.agents.run import RunState as RunWord
+from koogbook.events import (
+    CheckpointSaved,
+    CompressionCompleted,
+    Event,
+    LLMCallCompleted,
+    LLMCallStarting,
+    PromptChanged,
+)
+from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.lock_view.state import LockState, lock_state
+from koogbook.notebook.views.look.measure import cut_end, thousands
+
+_PREVIEW = 1_200
+
+
+class RunState(Struct, frozen=True, kw_only=True):
+    """A run: figures as (word, number), its graph and its locks, what needs a look, and how it ended.
+
+    ``output`` and ``error`` are texts, cut where they are long; ``left_out`` is how many characters of the output.
+    """
+
+    session: str
+    figures: tuple[tuple[str, str], ...]
+    graph: GraphState
+    locks: LockState
+    attention: tuple[str, ...]
+    state: RunWord
+    output: str = ""
+    left_out: int = 0
+    error: str = ""
+
+
+def run_state(
+    run: Run, *, max_iterations: int, now: float | None = None, selected: str | None = None
+) -> RunState:
+    """The state of a run so far.
+
+    Args:
+        run: The run.
+        max_iterations: How many node runs it may have.
+        now: The time on the monotonic clock, while it goes on.
+        selected: The path of a node to show in detail.
+    """
+    events = run.events
+    shape = run.strategy.shape
+    known = selected if any(node.path == selected for node in shape.nodes) else None
+    output = "" if run.output is None else _text(run.output)
+    return RunState(
+        session=run.session_id,
+        figures=_figures(events, run.iterations, max_iterations),
+        graph=graph_state(shape, events, selected=known),
+        locks=lock_state(events, now=now),
+        attention=run.report().attention,
+        state=run.state,
+        output=cut_end(output, _PREVIEW),
+        left_out=max(len(output) - _PREVIEW, 0),
+        error="" if run.error is None else f"{type(run.error).__name__}: {cut_end(str(run.error), _PREVIEW)}",
+    )
+
+
+def _figures(events: Sequence[Event], iterations: int, max_iterations: int) -> tuple[tuple[str, str], ...]:
+    prompt: PromptChanged | None = None
+    calls = tokens_in = tokens_out = checkpoints = saved = 0
+    for event in events:
+        match event:
+            case PromptChanged():
+                prompt = event
+            case LLMCallStarting():
+                calls += 1
+            case LLMCallCompleted(usage=usage) if usage is not None:
+                tokens_in += usage.input_tokens or 0
+                tokens_out += usage.output_tokens or 0
+            case CheckpointSaved():
+                checkpoints += 1
+            case CompressionCompleted(ledger=ledger) if ledger.status == "applied":
+                saved += ledger.tokens_before - ledger.tokens_after
+    return (
+        ("iteration", f"{iterations} of {max_iterations}"),
+        ("messages", thousands(prompt.messages if prompt is not None else 0)),
+        ("tokens in the prompt", thousands(prompt.tokens if prompt is not None else 0)),
+        ("model calls", thousands(calls)),
+        ("tokens in, out", f"{thousands(tokens_in)}, {thousands(tokens_out)}"),
+        ("saved by compression", thousands(saved)),
+        ("checkpoints", thousands(checkpoints)),
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return repr(value)
+    except Exception as problem:
+        return f"<{type(value).__name__} without a repr: {type(problem).__name__}>"

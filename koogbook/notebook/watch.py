@@ -1,0 +1,95 @@
+"""A run that is watched: it goes on as a task of the kernel's own loop, and its view moves under the cell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import Any
+
+from koogbook.agents.agent import Agent
+from koogbook.agents.run import Run
+from koogbook.errors import WrongLoopError
+from koogbook.notebook import frame
+from koogbook.notebook.views.run_view.runs import RunView
+
+
+class WatchedRun:
+    """A run that goes on by itself: ``await`` it to get the :class:`koogbook.Run`, or ``cancel()`` it.
+
+    Whoever awaits it and is interrupted ends the run, too.
+    """
+
+    def __init__(self, agent: Agent, input: Any, session_id: str | None) -> None:
+        self.agent = agent
+        #: The run, as soon as it has begun.
+        self.run: Run | None = None
+        #: Its view, likewise.
+        self.view: RunView | None = None
+        self._settled = False
+        self._task = asyncio.get_running_loop().create_task(
+            self._go(input, session_id), name=f"koogbook run of {agent.id}"
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over, one way or another."""
+        return self._task.done()
+
+    def cancel(self) -> None:
+        """Stop the run; its sessions are given back, and what was saved stays."""
+        self._task.cancel()
+
+    def __await__(self) -> Generator[Any, None, Run]:
+        return self._task.__await__()
+
+    def __repr__(self) -> str:
+        return f"<watched {self.run!r}>" if self.run is not None else "<watched run, about to begin>"
+
+    async def _go(self, input: Any, session_id: str | None) -> Run:
+        try:
+            return await self.agent.run(input, session_id, on_start=self._begin)
+        finally:
+            self._end()
+
+    def _begin(self, run: Run) -> None:
+        self.run = run
+        self.view = RunView(run, max_iterations=self.agent.max_iterations, stop=self.cancel)
+        if not frame.is_static():
+            frame.show(self.view)
+
+    def _end(self) -> None:
+        """The panel ends as its static form; where there is no live one, this is the only time it is shown."""
+        if self.view is None:
+            return
+        self.view.refresh()
+        if frame.is_static():
+            frame.show(self.view)
+        else:
+            self.view.close()
+
+
+def watch(agent: Agent, input: Any = None, session_id: str | None = None) -> WatchedRun:
+    """Run an agent and watch it: ``run = await kb.watch(agent, "...", session_id="chat-1")``.
+
+    Without ``await`` it goes on in the background: ``handle = kb.watch(...)``, later ``await handle`` or
+    ``handle.cancel()``.
+
+    Args:
+        agent: What is run.
+        input: What its strategy takes.
+        session_id: The conversation; None makes a fresh one.
+
+    Raises:
+        WrongLoopError: There is no running event loop: outside a notebook, or in a plain script.
+        TypeError: It is no agent.
+    """
+    if not isinstance(agent, Agent):
+        raise TypeError(f"watch takes an agent, not {agent!r:.60}. Write: kb.watch(kb.Agent(...), input).")
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise WrongLoopError(
+            "watch needs a running event loop, as a notebook has one. In a script: run = asyncio.run(agent.run(...)), "
+            "then kb.graph(run).save('run.html')."
+        ) from None
+    return WatchedRun(agent, input, session_id)

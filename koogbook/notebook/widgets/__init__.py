@@ -1,0 +1,1 @@
+"""The live form of the views: one widget for all, and the changes that it is sent."""
