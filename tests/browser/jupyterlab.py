@@ -53,7 +53,9 @@ def running_lab(folder: Path, *, static: bool = False) -> Iterator[Lab]:
     own = folder / ".jupyter"
     settings = own / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True, exist_ok=True)
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews":"false","checkForUpdates":false}')
+    (settings / "notification.jupyterlab-settings").write_text(
+        '{"fetchNews":"false","checkForUpdates":false}'
+    )
     environment = {
         **{name: value for name, value in os.environ.items() if name != "KOOGBOOK_STATIC"},
         "JUPYTER_CONFIG_DIR": str(own / "config"),

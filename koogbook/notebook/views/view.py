@@ -12,6 +12,13 @@ from weakref import WeakSet, WeakValueDictionary
 from koogbook.errors import ViewError
 from koogbook.notebook.views.look.markup import Element, Theme, h, render_static
 
+#: An output that is not trusted loses this and stays light, on paper of its own. Colours are in each element there, and
+#: pictures are images, so that turning all of it is the one rule that reaches everything.
+_TURNS_DARK = (
+    '<style>[data-jp-theme-light="false"] .kb-static,body.vscode-dark .kb-static'
+    "{filter:invert(.88) hue-rotate(180deg)}</style>"
+)
+
 State = TypeVar("State")
 Action = Callable[[str], None]
 
@@ -148,8 +155,9 @@ class View(ABC, Generic[State]):
     __repr__ = __str__
 
     def to_html(self, theme: Theme = "light") -> str:
-        """HTML that stands alone: no script, nothing from outside."""
-        return render_static(self.element, theme)
+        """HTML that stands alone: no script, nothing from outside; in a dark notebook that trusts it, it turns dark."""
+        written = render_static(self.element, theme)
+        return f'{_TURNS_DARK}<div class="kb-static">{written}</div>' if theme == "light" else written
 
     def live_element(self, element: Element) -> Element:
         """The markup of the live form: what every view has around it, and its element."""

@@ -53,6 +53,7 @@ class ViewWidget(anywidget.AnyWidget):
     def close(self) -> None:
         """End it in the front end, too; afterwards nothing here holds on to a view."""
         self._on_do = None
+        self.layout.close()  # a model of its own, which nothing else would close
         super().close()
 
     def _take(self, content: Any, buffers: Any) -> None:

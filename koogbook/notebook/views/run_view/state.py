@@ -88,10 +88,11 @@ def _figures(events: Sequence[Event], iterations: int, max_iterations: int) -> t
     return (
         ("iteration", f"{iterations} of {max_iterations}"),
         ("messages", thousands(prompt.messages if prompt is not None else 0)),
-        ("tokens in the prompt", thousands(prompt.tokens if prompt is not None else 0)),
+        ("prompt tokens", thousands(prompt.tokens if prompt is not None else 0)),
+        ("compressed by", thousands(saved)),
         ("model calls", thousands(calls)),
-        ("tokens in, out", f"{thousands(tokens_in)}, {thousands(tokens_out)}"),
-        ("saved by compression", thousands(saved)),
+        ("tokens in", thousands(tokens_in)),
+        ("tokens out", thousands(tokens_out)),
         ("checkpoints", thousands(checkpoints)),
     )
 

@@ -69,7 +69,7 @@ def _side(state: RunState) -> Element:
     left_out = f"{count(state.left_out, 'character')} left out; run.output has all." if state.left_out else ""
     return h(
         "div",
-        h("div", stats(state.figures), cls="kb-block"),
+        h("div", stats(state.figures[:4]), stats(state.figures[4:]), cls="kb-block"),
         h(
             "div",
             h("h4", "Error", cls="kb-h4"),

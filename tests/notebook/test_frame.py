@@ -1,0 +1,257 @@
+"""How views are shown under the cells of a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kernels import WIDGET_VIEW, Kernel, Ran, running_kernel
+
+BUILD = """
+import asyncio, gc, weakref
+import koogbook as kb
+trip = kb.strategy("trip", input=str, output=str)
+
+@trip.node
+async def think(ctx, text: str) -> str:
+    async with ctx.llm.write_session() as session:
+        session.append(kb.user(text))
+    await asyncio.sleep(wait)
+    return text.upper()
+
+trip.start >> think >> trip.finish
+agent = kb.Agent(kb.OfflineExecutor(), "offline", trip)
+wait = 0.0
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """A kernel with a small strategy in it."""
+    with running_kernel(tmp_path_factory.mktemp("kernel")) as running:
+        assert running.run(BUILD).status == "ok"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def static_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """The same, asked for static views."""
+    with running_kernel(tmp_path_factory.mktemp("static"), {"KOOGBOOK_STATIC": "1"}) as running:
+        assert running.run(BUILD).status == "ok"
+        yield running
+
+
+def model_of(ran: Ran) -> str:
+    """The id of the widget that a cell showed."""
+    return str(ran.shown(WIDGET_VIEW)[0]["model_id"])
+
+
+def sent_changes(ran: Ran) -> list[dict[str, Any]]:
+    """The updates that widgets were sent."""
+    contents = [content["data"].get("content", {}) for kind, content in ran.comms if kind == "comm_msg"]
+    return [content for content in contents if "changes" in content]
+
+
+def test_a_view_is_shown_in_three_forms_at_once(kernel: Kernel) -> None:
+    """Beside the widget stand a real text and HTML, for who has no front end. [NBK-10]"""
+    ran = kernel.run("kb.graph(trip)")
+    data = ran.outputs[0]["data"]
+
+    assert (
+        set(data),
+        data["text/plain"].startswith("Strategy graph   trip"),
+        "<table" in data["text/html"],
+    ) == (
+        {"text/plain", "text/html", WIDGET_VIEW},
+        True,
+        True,
+    )
+
+
+def test_the_output_says_that_it_is_a_view(kernel: Kernel) -> None:
+    """What freezes a saved notebook knows its own outputs by it. [NBK-10a]"""
+    assert kernel.run("kb.graph(trip)").outputs[0]["metadata"] == {"koogbook": {"view": "Strategy graph"}}
+
+
+def test_a_click_changes_the_view_and_the_selection_is_a_python_object(kernel: Kernel) -> None:
+    """The node that was clicked is ``view.selected``. [NBK-05]"""
+    shown = kernel.run("view = kb.graph(trip); view")
+    kernel.click(model_of(shown), "select", "trip/think")
+    answer = kernel.listen(0.5)
+
+    assert "Last output" not in str(shown.outputs) and "defined in" in str(sent_changes(answer))
+    assert kernel.run("print(view.selected.node is think)").printed == "True\n"
+
+
+def test_several_views_of_one_object_agree(kernel: Kernel) -> None:
+    """What is selected in one view is selected in the other one, too. [NBK-11]"""
+    shown = kernel.run(
+        "one = kb.graph(trip); two = kb.graph(trip); one._ipython_display_(); two._ipython_display_()"
+    )
+    first, second = (data["model_id"] for data in shown.shown(WIDGET_VIEW))
+    kernel.run("one.select(''); one.refresh()")
+    kernel.click(first, "select", "trip/think")
+    told = {content["comm_id"] for kind, content in kernel.listen(0.6).comms if kind == "comm_msg"}
+
+    assert (first in told, second in told) == (True, True)
+    assert kernel.run("print(two.selected.path)").printed == "trip/think\n"
+
+
+def test_what_a_click_cannot_do_is_said_in_the_view(kernel: Kernel) -> None:
+    """An error behind a click is shown, not swallowed, and the view goes on. [KB-137]"""
+    shown = kernel.run("view = kb.graph(trip); view")
+    kernel.click(model_of(shown), "select", "trip/nowhere")
+    changed = sent_changes(kernel.listen(0.5))
+
+    assert "There is no node 'trip/nowhere'" in str(changed)
+
+
+def test_the_view_moves_while_the_cell_runs(kernel: Kernel) -> None:
+    """The node that runs is lit before the cell has ended. [NBK-04]"""
+    ran = kernel.run("wait = 0.6; run = await kb.watch(agent, 'hello', 'live'); print(run.output)")
+
+    assert ("running think, visit 1" in str(sent_changes(ran)), ran.printed) == (True, "HELLO\n")
+
+
+def test_a_live_panel_ends_as_its_static_form(kernel: Kernel) -> None:
+    """After the run the output is a picture that needs no kernel. [NBK-10a]"""
+    ran = kernel.run("wait = 0.3; run = await kb.watch(agent, 'hello', 'ends')")
+    last = ran.updates[-1]["data"]
+
+    assert (WIDGET_VIEW in ran.outputs[0]["data"], set(last), "HELLO" in last["text/plain"]) == (
+        True,
+        {"text/plain", "text/html"},
+        True,
+    )
+
+
+def test_a_click_is_answered_while_a_run_goes_on(kernel: Kernel) -> None:
+    """A button in a view works in the middle of a run, and not only after it. [NBK-04]"""
+    view = model_of(kernel.run("view = kb.graph(trip); view.select(''); view"))
+    request = kernel.send("wait = 1.5; run = await kb.watch(agent, 'hello', 'busy'); print('over')")
+    kernel.listen(0.4)
+    kernel.click(view, "select", "trip/think")
+    during = kernel.listen(0.5)
+    rest = kernel.wait_for(request)
+
+    assert any(content["comm_id"] == view for kind, content in during.comms if kind == "comm_msg")
+    assert rest.printed == "over\n"
+
+
+def test_the_stop_button_ends_the_run(kernel: Kernel) -> None:
+    """A run can be stopped from its panel; the sessions are given back. [NBK-04]"""
+    request = kernel.send("wait = 20; run = await kb.watch(agent, 'hello', 'stopped')")
+    begun = kernel.listen(0.5)
+    panel = next(
+        content["comm_id"] for kind, content in begun.comms if kind == "comm_open" and "tree" in str(content)
+    )
+    kernel.click(panel, "stop")
+    ran = kernel.wait_for(request, timeout=5)
+    after = kernel.run("wait = 0.0; print(agent.last_run.state, (await agent.run('again')).output)")
+
+    assert (ran.status, after.printed) == ("error", "cancelled AGAIN\n")
+
+
+def test_a_run_in_the_background_can_be_awaited_later(kernel: Kernel) -> None:
+    """Without await the cell ends at once and the run goes on; with it, it gives the run. [NBK-04]"""
+    kernel.run("wait = 0.4; handle = kb.watch(agent, 'later', 'back'); print(handle.done)")
+    ran = kernel.run("run = await handle; print(run.output, handle.done)")
+
+    assert ran.printed == "LATER True\n"
+
+
+def test_twenty_thousand_events_send_ten_messages_a_second_at_most(kernel: Kernel) -> None:
+    """Updates are coalesced: the last picture wins. [PRF-13]"""
+    kernel.run(
+        "busy = kb.strategy('busy', input=int, output=int)\n"
+        "@busy.node\n"
+        "async def step(ctx, n: int) -> int:\n"
+        "    await asyncio.sleep(0)\n"
+        "    return n - 1\n"
+        "busy.start >> step\n"
+        "busy.edge(step, step, when=lambda n: n > 0, label='more')\n"
+        "step >> busy.finish\n"
+        "many = kb.Agent(kb.OfflineExecutor(), 'offline', busy, max_iterations=10_000)"
+    )
+    ran = kernel.run(
+        "import time; began = time.perf_counter(); run = await kb.watch(many, 6_700)\n"
+        "print(len(run.events), time.perf_counter() - began)",
+        timeout=60,
+    )
+    events, seconds = ran.printed.split()
+    updates = len(sent_changes(ran))
+
+    assert (int(events) >= 20_000, updates <= 10 * float(seconds) + 2) == (True, True)
+
+
+def test_a_closed_view_is_freed(kernel: Kernel) -> None:
+    """A hundred views that were shown and closed leave nothing behind. [KB-132]"""
+    ran = kernel.run(
+        "from ipywidgets.widgets.widget import _instances\n"
+        "before, refs = len(_instances), []\n"
+        "for _ in range(100):\n"
+        "    view = kb.graph(trip); view._ipython_display_(); refs.append(weakref.ref(view)); view.close(); del view\n"
+        "gc.collect()\n"
+        "print(sum(one() is not None for one in refs), len(_instances) - before)"
+    )
+
+    assert ran.printed == "0 0\n"
+
+
+def test_a_cell_that_runs_again_frees_what_it_showed(kernel: Kernel) -> None:
+    """Its old output is gone from the page, and the widget of it is closed. [KB-132]"""
+    kernel.run("%load_ext koogbook")
+    first = model_of(kernel.run("kb.graph(trip)", cell_id="shows"))
+    ran = kernel.run("kb.graph(trip)", cell_id="shows")
+    closed = [content["comm_id"] for kind, content in ran.comms if kind == "comm_close"]
+    kernel.run("%unload_ext koogbook")
+
+    assert first in closed
+
+
+def test_a_view_under_another_cell_stays_when_a_cell_runs_again(kernel: Kernel) -> None:
+    """Only what the cell itself had shown is freed."""
+    kernel.run("%load_ext koogbook")
+    kernel.run("kept = kb.graph(trip); kept", cell_id="first")
+    ran = kernel.run("kb.graph(trip)", cell_id="second")
+    kernel.run("%unload_ext koogbook")
+
+    assert [kind for kind, _ in ran.comms if kind == "comm_close"] == []
+
+
+def test_freezing_turns_every_live_view_into_a_picture(kernel: Kernel) -> None:
+    """Before a notebook is shared nothing in it needs a kernel any more. [NBK-10a]"""
+    kernel.run("from koogbook.notebook.frame import freeze_all; freeze_all()")
+    kernel.run("kb.graph(trip)")
+    ran = kernel.run("print(freeze_all(), freeze_all())")
+
+    assert (ran.printed, [set(update["data"]) for update in ran.updates]) == (
+        "1 0\n",
+        [{"text/plain", "text/html"}],
+    )
+
+
+def test_a_static_notebook_shows_each_view_once_and_without_a_widget(static_kernel: Kernel) -> None:
+    """In a batch run there is one output, final, that is never updated. [NBK-10a]"""
+    ran = static_kernel.run("run = await kb.watch(agent, 'hello', 'static')")
+
+    assert ([set(one["data"]) for one in ran.outputs], ran.updates, ran.comms) == (
+        [{"text/plain", "text/html"}],
+        [],
+        [],
+    )
+
+
+def test_the_same_input_gives_the_same_bytes(static_kernel: Kernel) -> None:
+    """A static output can be compared with the one that was saved. [NBK-10]"""
+    first, second = (static_kernel.run("kb.graph(trip)").outputs[0]["data"] for _ in range(2))
+
+    assert first == second
+
+
+def test_nothing_is_written_to_stdout_by_a_run(static_kernel: Kernel) -> None:
+    """A run writes no stream that could be split or merged otherwise the next time. [KB-146]"""
+    ran = static_kernel.run("run = await kb.watch(agent, 'hello', 'quiet')")
+
+    assert [one for one in ran.outputs if "name" in one] == []
