@@ -218,6 +218,11 @@ class Agent:
     async def fork(self, session_id: str, checkpoint_id: str, *, to: str) -> CheckpointInfo:
         """Start another session at a checkpoint of this one; both lines stay. ``run(None, session_id=to)`` goes on.
 
+        Args:
+            session_id: The session of the checkpoint.
+            checkpoint_id: Its id, as much of it as is unique, or the name of a node: the last one saved after it.
+            to: The id of the new session.
+
         Raises:
             FeatureNotInstalledError: Persistence is not installed.
             CheckpointNotFoundError: No such checkpoint.

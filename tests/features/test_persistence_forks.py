@@ -195,3 +195,13 @@ async def test_an_id_that_several_begin_with_is_refused(sqlite: kb.SqliteCheckpo
 
     with pytest.raises(CheckpointNotFoundError, match="begin with 'aa'"):
         await Trip(sqlite).agent.fork("s", "aa", to="t")
+
+
+@pytest.mark.parametrize("place", ["plan", "trip/plan"])
+async def test_a_fork_takes_the_name_of_a_node(store: Any, place: str) -> None:
+    """It means the last checkpoint that was saved after that node [PER-20]."""
+    origin = await crashed(store)
+
+    info = await Trip(store).agent.fork("s", place, to="t")
+
+    assert info.parent == origin

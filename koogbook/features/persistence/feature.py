@@ -112,7 +112,8 @@ class InstalledPersistence:
     async def fork(self, session_id: str, checkpoint_id: str, to_session_id: str) -> CheckpointInfo:
         """Start another session at a checkpoint; both lines stay.
 
-        The id may be cut short, as the views print it, where one checkpoint alone begins so.
+        The id may be cut short, as the views print it, where one checkpoint alone begins so. The name or the path of a
+        node in its place means the last checkpoint that was saved after that node.
 
         Raises:
             CheckpointNotFoundError: No such checkpoint in that session, or several that begin so.
@@ -121,15 +122,22 @@ class InstalledPersistence:
             CheckpointError: It is a tombstone, after which nothing comes.
         """
         with kept_free(self.storage, to_session_id):
-            return await self._fork(session_id, self._whole_id(session_id, checkpoint_id), to_session_id)
+            return await self._fork(session_id, await self._whole_id(session_id, checkpoint_id), to_session_id)
 
-    def _whole_id(self, session_id: str, given: str) -> str:
-        if not isinstance(self.storage, ListsCheckpoints) or not given:
+    async def _whole_id(self, session_id: str, given: str) -> str:
+        if not given:
             return given
-        ids = [info.id for info in self.storage.list_infos(session_id)]
+        if isinstance(self.storage, ListsCheckpoints):
+            infos = self.storage.list_infos(session_id)
+        else:
+            infos = [found.info for found in await self.storage.get_checkpoints(session_id)]
+        ids = [info.id for info in infos]
         begin_so = [one for one in ids if one.startswith(given)]
-        if given in ids or not begin_so:
+        if given in ids:
             return given
+        after = [info.id for info in infos if given in (info.path, info.path.rpartition("/")[2])]
+        if after or not begin_so:
+            return after[-1] if after else given
         if len(begin_so) > 1:
             raise CheckpointNotFoundError(
                 f"{len(begin_so)} checkpoints of session {session_id!r} begin with {given!r}: "
