@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from koogbook import clock
 from koogbook.agents.run import Run
 from koogbook.errors import ViewError
 from koogbook.events import Event, NodeCompleted, NodeFailed, NodeStarting
@@ -48,7 +49,11 @@ class GraphView(View[GraphState]):
     def look(self) -> GraphState:
         """The state of the strategy after what happened so far."""
         return graph_state(
-            self._shape(), self._events(), selected=self._known_selection(), toggled=self._toggled
+            self._shape(),
+            self._events(),
+            selected=self._known_selection(),
+            toggled=self._toggled,
+            now=clock.monotonic() if self.goes_on else None,
         )
 
     def to_text(self) -> str:

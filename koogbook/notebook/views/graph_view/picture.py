@@ -273,7 +273,9 @@ def _second(node: NodeRow) -> str:
     if node.status == "not reached":
         return cut_middle(one_line(node.types), 30)
     if node.status == "running":
-        return f"visit {node.visits} \u00b7 running"
+        return f"visit {node.visits} \u00b7 " + (
+            f"{duration(node.seconds)} so far" if node.seconds else "running"
+        )
     if node.status == "failed":
         return f"failed \u00d7{node.failures} \u00b7 {one_line(node.fact).partition(':')[0]}"
     words = [f"\u00d7{node.visits}", duration(node.seconds)]

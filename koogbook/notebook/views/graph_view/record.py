@@ -26,7 +26,18 @@ NodeStatus = Literal["visited", "running", "failed", "not reached"]
 class NodeRecord:
     """The visits of one node, filled event by event. Visits count from 1."""
 
-    __slots__ = ("done", "error", "left_by", "output", "result", "seconds", "tokens", "visit", "visits")
+    __slots__ = (
+        "begun",
+        "done",
+        "error",
+        "left_by",
+        "output",
+        "result",
+        "seconds",
+        "tokens",
+        "visit",
+        "visits",
+    )
 
     def __init__(self) -> None:
         self.visits: dict[int, NodeStatus] = {}
@@ -35,6 +46,8 @@ class NodeRecord:
         self.tokens: dict[int, tuple[int, int]] = {}
         self.left_by: dict[int, str] = {}
         self.visit = 0
+        #: When the last visit began, on the monotonic clock.
+        self.begun = 0.0
         #: The last visit that gave an output, and the output.
         self.done = 0
         self.output: Any = None
@@ -69,10 +82,10 @@ class NodeRecord:
         """Take in one event of this node; those of other kinds change nothing."""
         match event:
             case NodeStarting():
-                self._start(event.visit)
+                self._start(event.visit, event.at)
             case SubgraphStarting() if self.status != "running":
                 # A resumed run enters a subgraph without starting its node again.
-                self._start(self.visit + 1)
+                self._start(self.visit + 1, event.at)
             case NodeCompleted():
                 self.visits[event.visit] = "visited"
                 self.seconds[event.visit] = event.seconds
@@ -105,8 +118,13 @@ class NodeRecord:
             self.visits[self.visit] = "failed"
             self.error = "the run ended before it did"
 
-    def _start(self, visit: int) -> None:
-        self.visit = visit
+    def so_far(self, now: float) -> None:
+        """Let the visit that goes on count until now."""
+        if self.status == "running":
+            self.seconds[self.visit] = max(now - self.begun, 0.0)
+
+    def _start(self, visit: int, at: float) -> None:
+        self.visit, self.begun = visit, at
         self.visits[visit] = "running"
 
 

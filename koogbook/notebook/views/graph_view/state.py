@@ -113,6 +113,7 @@ def graph_state(
     *,
     selected: str | None = None,
     toggled: Set[str] = frozenset(),
+    now: float | None = None,
 ) -> GraphState:
     """The state of a strategy after the last run in the events.
 
@@ -123,6 +124,7 @@ def graph_state(
         toggled: The paths of subgraphs that are folded where they would be open, and the other way round. A graph of
             more than :data:`FOLD_ABOVE` nodes begins with its subgraphs folded, but for those around what runs or is
             selected.
+        now: The time on the monotonic clock while the run goes on; without it, the last event's.
 
     Raises:
         KeyError: The strategy has no node ``selected``.
@@ -156,9 +158,11 @@ def graph_state(
             last_edge = (event.path, event.target, event.order)
             taken[last_edge] += 1
         record.note(event)
-    if ending is not None:
-        for record in records.values():
+    for record in records.values():
+        if ending is not None:
             record.end()
+        elif now is not None:
+            record.so_far(now)
 
     shapes = {node.path: node for node in shape.nodes}
     running = [path for path, record in records.items() if record.status == "running"]
@@ -169,7 +173,8 @@ def graph_state(
         _node_row(node, records[node.path], inside[node.path], shapes)
         for node in _nested(shape.nodes, shapes)
     )
-    seconds = last.at - starting.at if last is not None and starting is not None else None
+    end = now if now is not None and ending is None else None if last is None else last.at
+    seconds = end - starting.at if end is not None and starting is not None else None
     word, status = _sentence(shape, records, running, ending, resumed, seconds, iteration)
     return GraphState(
         name=shape.name,

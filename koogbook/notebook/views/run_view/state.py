@@ -59,7 +59,7 @@ def run_state(
     return RunState(
         session=run.session_id,
         figures=_figures(events, run.iterations, max_iterations),
-        graph=graph_state(shape, events, selected=known),
+        graph=graph_state(shape, events, selected=known, now=now),
         locks=lock_state(events, now=now),
         attention=run.report().attention,
         state=run.state,
