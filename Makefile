@@ -12,7 +12,7 @@ demo: $(VENV)/.core
 	$(BIN)/koogbook demo $(if $(FILE),"$(FILE)") --index $(INDEX)
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/koogbook lab
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile

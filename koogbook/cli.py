@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import io
-import re
 import sys
 from collections.abc import Sequence
 
+from koogbook.commands import check, demo, freeze, lab
+from koogbook.commands.terminal import on_one_line
 from koogbook.errors import KoogbookError
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit code: 0 when it worked, 2 for bad input, 130 when it was stopped by Ctrl-C.
+    """Run the command.
+
+    Gives the exit code: 0 when it worked, 1 when ``check`` or ``freeze --check`` found something, 2 for bad input, 130
+    when it was stopped by Ctrl-C.
 
     Raises:
         SystemExit: With code 2 after a message, when the arguments cannot be used; with 0 after ``--help``.
@@ -23,11 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a file may hold what a terminal cannot show
-    chosen = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    own, passed_on = lab.parted(given) if given[:1] == ["lab"] else (given, [])
+    chosen = _parser().parse_args(own, argparse.Namespace(passed_on=passed_on))
     try:
-        return _demo(chosen)
+        code: int = chosen.run(chosen)
+        return code
     except (KoogbookError, OSError) as problem:
-        print(f"koogbook: {_on_one_line(str(problem))}", file=sys.stderr)
+        print(f"koogbook: {on_one_line(str(problem))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("koogbook: stopped before the end", file=sys.stderr)
@@ -39,94 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="koogbook", description="See what sessions, compression and checkpoints do."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo", help="replay a conversation through a strategy and write a page about it"
-    )
-    demo.add_argument(
-        "file", nargs="?", help="OpenAI chat as JSON or JSONL (default: the sample that comes along)"
-    )
-    demo.add_argument(
-        "--index", type=_from_zero, default=0, metavar="N", help="which conversation of the file, from 0"
-    )
-    demo.add_argument(
-        "--budget", type=_from_one, metavar="TOKENS", help="tokens over which the history is compressed"
-    )
-    demo.add_argument(
-        "--keep",
-        type=_fact,
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="a fact that must survive (repeatable)",
-    )
-    demo.add_argument(
-        "--most",
-        type=_from_one,
-        metavar="N",
-        help="the longest conversation that is replayed, in messages (default: 2000)",
-    )
-    demo.add_argument(
-        "--folder", default=".koogbook/demo", help="where a fresh folder is made (default: %(default)s)"
-    )
+    for command in (lab, demo, check, freeze):
+        command.add(commands)
     return parser
-
-
-def _from_zero(text: str) -> int:
-    return _whole_number(text, 0)
-
-
-def _from_one(text: str) -> int:
-    return _whole_number(text, 1)
-
-
-def _whole_number(text: str, least: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
-    return number
-
-
-def _fact(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("an empty text stands in every message and is no fact")
-    return text
-
-
-def _demo(chosen: argparse.Namespace) -> int:
-    from koogbook.demo import MOST_MESSAGES, run_demo
-
-    made = asyncio.run(
-        run_demo(
-            chosen.file,
-            index=chosen.index,
-            folder=chosen.folder,
-            budget=chosen.budget,
-            must_keep=chosen.keep,
-            most=chosen.most or MOST_MESSAGES,
-        )
-    )
-    print(made.transcript)
-    for defect in made.transcript.defects:
-        kind = "repair" if defect.kind == "repaired" else "defect"
-        print(f"  {kind} at {_on_one_line(str(defect))}")
-    print()
-    print(made.run.report())
-    print()
-    print(made.fork.report())
-    print()
-    for lost in made.lost_facts():
-        print(f"! {_on_one_line(lost)}")
-    print(f"Page:        {made.page}")
-    print(f"Checkpoints: {made.database}")
-    return 0
-
-
-def _on_one_line(text: str) -> str:
-    """A text out of a file with nothing in it that a terminal would obey."""
-    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 if __name__ == "__main__":

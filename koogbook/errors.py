@@ -42,7 +42,8 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- LostLeaseError                             this run was taken over and may not save
     |  |- CorruptStoreError                          stored rows that contradict themselves
     |  `- StoreError                                 the file cannot be used as a store
-    `- ViewError                    (ValueError)     what a view cannot do, or has not
+    |- ViewError                    (ValueError)     what a view cannot do, or has not
+    `- NotebookFileError            (ValueError)     a file that cannot be read as a notebook
 """
 
 from __future__ import annotations
@@ -272,3 +273,7 @@ class StoreError(CheckpointError):
 
 class ViewError(KoogbookError, ValueError):
     """A view was asked for something that it cannot do or does not have; it shows what it showed."""
+
+
+class NotebookFileError(KoogbookError, ValueError):
+    """A file that cannot be read as a notebook; nothing was changed."""

@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koogbook.code_place import Cell, defining_cell
+from koogbook.notebook.frozen import WIDGET_VIEW
 from koogbook.notebook.views.look.markup import live_tree
 from koogbook.notebook.views.view import View
 
 if TYPE_CHECKING:
     from koogbook.notebook.widgets.view_widget import ViewWidget
-
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 #: Seconds between two pictures at least, and how much of the time pictures may take.
 PACE = 0.1

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
-from koogbook.code_place import calling_place
+from koogbook.code_place import Cell, calling_place, defining_cell
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
+from koogbook.runtime.cells import Withdrawn, foreign, put_back, require_no_conflict, touched
 from koogbook.runtime.node import Edge, Node, NodeFunction, Step, annotated_types
 from koogbook.runtime.ready import compress_function, compress_note
-from koogbook.runtime.redefinition import difference, is_same_edge, is_unchanged_edge, unusable
+from koogbook.runtime.redefinition import difference, settle, unusable
 from koogbook.runtime.shape import FindingShape, GraphShape
 
 _RESERVED = ("start", "finish")
@@ -43,6 +44,9 @@ class Subgraph:
         self.redefine = redefine
         self.changes: list[str] = []
         self.was_run = False
+        #: What was taken out while the cell that has defined it before is still running.
+        self.withdrawn: list[Withdrawn] = []
+        self.cell: Cell | None = None
         self._told = 0
         place = calling_place()
         self.start = Node(
@@ -59,20 +63,42 @@ class Subgraph:
         """``strategy/subgraph``."""
         return self.name if self.parent is None else f"{self.parent.path}/{self.name}"
 
+    @property
+    def root(self) -> Subgraph:
+        """The strategy that this graph is in, or is."""
+        return self if self.parent is None else self.parent.root
+
+    def all_graphs(self) -> Iterator[Subgraph]:
+        """This graph and those inside of it, outer ones first."""
+        yield self
+        for node in self.nodes.values():
+            if node.subgraph is not None:
+                yield from node.subgraph.all_graphs()
+
     @overload
     def node(self, function: NodeFunction, /) -> Node: ...
     @overload
-    def node(self, /, *, name: str | None = None, note: str = "") -> Callable[[NodeFunction], Node]: ...
     def node(
-        self, function: NodeFunction | None = None, /, *, name: str | None = None, note: str = ""
+        self, /, *, name: str | None = None, note: str = "", replace: bool = False
+    ) -> Callable[[NodeFunction], Node]: ...
+    def node(
+        self,
+        function: NodeFunction | None = None,
+        /,
+        *,
+        name: str | None = None,
+        note: str = "",
+        replace: bool = False,
     ) -> Node | Callable[[NodeFunction], Node]:
         """Make a node of an async function ``(ctx, input) -> output`` (Koog's ``node``); usable as a decorator.
 
-        A node of this name that exists is replaced in place, and its edges stay.
+        A node of this name that exists is replaced in place, and its edges stay. In a notebook that is for the cell
+        that has defined it; another cell takes the node over with ``replace=True``.
 
         Raises:
             GraphError: The function is not async or takes other arguments.
-            RedefinitionError: The name is taken and the strategy was made with ``redefine=False``.
+            RedefinitionError: The name is taken and the strategy was made with ``redefine=False``, or another cell
+                defines a node of this name. Nothing was changed.
         """
 
         def add(made: NodeFunction) -> Node:
@@ -87,7 +113,8 @@ class Subgraph:
                     output_type=output_type,
                     place=calling_place(),
                     note=note,
-                )
+                ),
+                replace,
             )
 
         return add if function is None else add(function)
@@ -99,10 +126,15 @@ class Subgraph:
         name: str = "compress_history",
         preserve_memory: bool = True,
         allow_longer: bool | None = None,
+        replace: bool = False,
     ) -> Node:
         """A node that compresses the history and passes its input on (Koog's ``nodeLLMCompressHistory``).
 
-        Two in one graph need names of their own: defining a name again replaces the node, as everywhere.
+        Two in one graph need names of their own: defining a name again replaces the node, as everywhere; in another
+        cell of a notebook, with ``replace=True``.
+
+        Raises:
+            RedefinitionError: As for :meth:`node`.
         """
         return self._put(
             Node(
@@ -112,15 +144,21 @@ class Subgraph:
                 kind="compress",
                 place=calling_place(),
                 note=compress_note(strategy),
-            )
+            ),
+            replace,
         )
 
-    def subgraph(self, name: str, *, input: Any = Any, output: Any = Any) -> Subgraph:
+    def subgraph(self, name: str, *, input: Any = Any, output: Any = Any, replace: bool = False) -> Subgraph:
         """A graph inside this one (Koog's ``subgraph``); it may stand in edges as a node does.
 
-        One of this name that exists is the same object still, with its nodes and the types that are given now.
+        One of this name that exists is the same object still, with its nodes and the types that are given now. In a
+        notebook it stays the cell's that has defined it first, unless another one says ``replace=True``.
+
+        Raises:
+            RedefinitionError: As for :meth:`node`, where the name is taken by something that is no subgraph.
         """
         _require_name(name, "A subgraph")
+        put_back(self.root)
         known = self.nodes.get(name)
         made = known.subgraph if known is not None else None
         if made is None:
@@ -135,7 +173,8 @@ class Subgraph:
                 output_type=output,
                 place=calling_place(),
                 subgraph=made,
-            )
+            ),
+            replace,
         )
         made.input_type = made.start.input_type = made.start.output_type = input
         made.output_type = made.finish.input_type = made.finish.output_type = output
@@ -150,6 +189,7 @@ class Subgraph:
         """
         if self.parent is None:
             raise GraphError(f"{self.name!r} is a whole strategy and stands in no other graph.")
+        put_back(self.root)
         found = self.parent.nodes.get(self.name)
         if found is None:
             raise GraphError(
@@ -192,6 +232,7 @@ class Subgraph:
             ForeignNodeError: A node of another strategy object.
             GraphError: A name that is not there, an edge out of the finish node, or a function of other arguments.
         """
+        put_back(self.root)
         edge = Edge(self._find(source), self._find(target), label, calling_place())
         if edge.source is self.finish:
             raise GraphError(
@@ -205,8 +246,10 @@ class Subgraph:
             edge.steps.append(Step("when", when))
         if map is not None:
             edge.steps.append(Step("map", map))
+        edge.cell = defining_cell()
+        touched(self.root, edge.cell)
         self.edges.append(edge)
-        self._settle(edge)
+        settle(self, edge)
         return edge
 
     def remove(self, *what: Node | Edge | str) -> None:
@@ -215,6 +258,7 @@ class Subgraph:
         Raises:
             GraphError: Not there, or a start or finish node.
         """
+        put_back(self.root)
         for one in what:
             if isinstance(one, Edge):
                 if one not in self.edges:
@@ -230,65 +274,16 @@ class Subgraph:
             self._changed(f"node {node.name} removed: {unusable(node)}")
 
     def _settle(self, edge: Edge) -> None:
-        """Put an edge that is new, or has just got a step, in the place of the one that it defines again."""
-        if edge not in self.edges:
-            return
-        self._withdraw(edge)
-        before = edge.replaced
-        if before is not None:
-            if is_same_edge(before, edge):
-                self._edge_changed(before, edge)
-                return
-            # It was taken for the other one until it got its condition.
-            self.edges[self.edges.index(edge)] = before
-            self.edges.append(edge)
-            edge.replaced = None
-        known = next((one for one in self.edges if is_same_edge(one, edge)), None)
-        if known is None:
-            self._note_added_beside(edge)
-            return
-        self.edges.remove(edge)
-        if not self.redefine:
-            raise RedefinitionError(
-                f"{known!r} of {self.path!r} exists and the strategy was made with redefine=False. Remove it first."
-            )
-        self._edge_changed(known, edge)
-        self.edges[self.edges.index(known)] = edge
-        edge.replaced, known.replaced = known, None
+        put_back(self.root)
+        settle(self, edge)
 
-    def _edge_changed(self, known: Edge, edge: Edge) -> None:
-        if not is_unchanged_edge(known, edge):
-            self._edge_noted(edge, "redefined")
-
-    def _note_added_beside(self, edge: Edge) -> None:
-        """After a first run, a second condition between two nodes may be the first one, edited: say that both count."""
-        beside = [
-            one
-            for one in self.edges
-            if one is not edge and (one.source, one.target) == (edge.source, edge.target)
-        ]
-        if self._root.was_run and edge.conditional and any(one.conditional for one in beside):
-            self._edge_noted(
-                edge,
-                "added beside another one, which is tried first: give both a label=, or remove the old one",
-            )
-
-    def _edge_noted(self, edge: Edge, what: str) -> None:
-        edge.noted = f"edge {edge.source.name} >> {edge.target.name} {what}"
-        self._changed(edge.noted)
-
-    def _withdraw(self, edge: Edge) -> None:
-        """Take back what was noted of an edge that was not whole yet."""
-        text, edge.noted = edge.noted, ""
+    def _take_back(self, text: str) -> None:
+        """Undo the newest note of a change, here and in the graphs around this one."""
         for graph, line in self._lines(text) if text else ():
             if line in graph.changes:
-                at = graph.changes.index(line)
+                at = len(graph.changes) - 1 - graph.changes[::-1].index(line)
                 del graph.changes[at]
                 graph._told -= at < graph._told
-
-    @property
-    def _root(self) -> Subgraph:
-        return self if self.parent is None else self.parent._root
 
     def _changed(self, text: str) -> None:
         """Note a change, here and in the graphs around this one."""
@@ -302,12 +297,15 @@ class Subgraph:
             yield outer, f"in {self.path}: {text}"
             outer = outer.parent
 
-    def _put(self, node: Node) -> Node:
+    def _put(self, node: Node, replace: bool = False) -> Node:
         _require_name(node.name, "A node")
         if node.name in _RESERVED:
             raise GraphError(f"{node.name!r} is the name of a node that every graph has. Choose another one.")
+        put_back(self.root)
+        node.cell = defining_cell()
         known = self.nodes.get(node.name)
         if known is None:
+            touched(self.root, node.cell)
             self.nodes[node.name] = node
             return node
         if not self.redefine:
@@ -315,6 +313,13 @@ class Subgraph:
                 f"{known.path!r} is defined at {known.place} and the strategy was made with redefine=False. "
                 "Remove it first, or choose another name."
             )
+        if not replace:
+            if node.subgraph is None or node.subgraph is not known.subgraph:
+                require_no_conflict(known, node)
+            elif (known.cell and known.cell.id) != (node.cell and node.cell.id):
+                # It was asked for, so that something can be put in, and stays whose it was.
+                node.cell, node.place = known.cell, known.place
+        touched(self.root, node.cell)
         changed = difference(known, node)
         if changed:
             self._changed(changed)
@@ -338,10 +343,7 @@ class Subgraph:
                 f"An edge joins nodes, not {what!r}. Decorate the function with @{self.name}.node."
             )
         if what.graph is not self or self.nodes.get(what.name) is not what:
-            raise ForeignNodeError(
-                f"{what.path!r} (defined at {what.place}) does not belong to this {self.path!r}. Run the cell that "
-                "defines it again, so that it joins this object, or add the edge where the node lives."
-            )
+            raise ForeignNodeError(foreign(self, what))
         return what
 
 
@@ -351,6 +353,8 @@ class Strategy(Subgraph):
     def __init__(self, name: str, *, input: Any, output: Any, version: str, redefine: bool) -> None:
         super().__init__(name, input=input, output=output, redefine=redefine)
         self.version = version
+        self.cell = defining_cell()
+        touched(self, self.cell)
 
     def check(self) -> tuple[FindingShape, ...]:
         """What is wrong or odd about the graph, errors first; empty when it can run."""

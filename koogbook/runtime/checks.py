@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from koogbook.errors import StrategyCheckError
+from koogbook.runtime.cells import withdraw_so_far
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeShape
 from koogbook.state.codec import describe_type
 
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 
 def shape_of(strategy: Strategy) -> GraphShape:
-    """A strategy with its subgraphs as plain data, findings included."""
+    """A strategy with its subgraphs as plain data, findings included.
+
+    What the running notebook cell does not define any more is withdrawn before.
+    """
+    withdraw_so_far(strategy)
     nodes: list[NodeShape] = []
     edges: list[EdgeShape] = []
     findings: list[FindingShape] = []
-    for graph in _all_graphs(strategy):
+    for graph in strategy.all_graphs():
         nodes.extend(
             NodeShape(
                 path=node.path,
@@ -73,13 +78,6 @@ def edges_of(graph: Subgraph, node: Node) -> list[Edge]:
     """The edges out of a node in the order they are tried: conditional ones as added, then its *else*."""
     found = [edge for edge in graph.edges if edge.source is node]
     return [edge for edge in found if edge.conditional] + [edge for edge in found if not edge.conditional]
-
-
-def _all_graphs(graph: Subgraph) -> Iterator[Subgraph]:
-    yield graph
-    for node in graph.nodes.values():
-        if node.subgraph is not None:
-            yield from _all_graphs(node.subgraph)
 
 
 def _reach(start: Node, edges: Iterable[tuple[Node, Node]]) -> set[Node]:

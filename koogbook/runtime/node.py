@@ -11,6 +11,7 @@ from koogbook.functions import annotated, is_async
 from koogbook.runtime.shape import NodeKind
 
 if TYPE_CHECKING:
+    from koogbook.code_place import Cell
     from koogbook.runtime.builder import Subgraph
 
 NodeFunction = Callable[[Any, Any], Awaitable[Any]]
@@ -24,6 +25,7 @@ class Node:
     """
 
     __slots__ = (
+        "cell",
         "function",
         "graph",
         "input_type",
@@ -57,6 +59,8 @@ class Node:
         self.place = place
         self.note = note
         self.subgraph = subgraph
+        #: The run of the notebook cell that has defined it last.
+        self.cell: Cell | None = None
 
     @property
     def path(self) -> str:
@@ -114,7 +118,7 @@ class Edge:
     ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
     """
 
-    __slots__ = ("given_label", "noted", "place", "replaced", "source", "steps", "target")
+    __slots__ = ("cell", "given_label", "noted", "place", "replaced", "source", "steps", "target")
 
     def __init__(self, source: Node, target: Node, label: str = "", place: str = "") -> None:
         self.source = source
@@ -122,6 +126,8 @@ class Edge:
         self.steps: list[Step] = []
         self.given_label = label
         self.place = place
+        #: The run of the notebook cell that has defined it last.
+        self.cell: Cell | None = None
         #: What the strategy's changes say of this edge.
         self.noted = ""
         #: The edge whose place this one took.

@@ -2,11 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from koogbook.errors import RedefinitionError
 from koogbook.functions import is_new_version, is_same_function
 from koogbook.runtime.node import Edge, Node
 from koogbook.state.codec import describe_type
+
+if TYPE_CHECKING:
+    from koogbook.code_place import Cell
+    from koogbook.runtime.builder import Subgraph
+
+
+def settle(graph: Subgraph, edge: Edge) -> None:
+    """Put an edge that is new, or has just got a step, in the place of the one that it defines again.
+
+    Raises:
+        RedefinitionError: There is one and the strategy was made with ``redefine=False``.
+    """
+    if edge not in graph.edges:
+        return
+    text, edge.noted = edge.noted, ""  # of an edge that was not whole yet
+    graph._take_back(text)
+    before = edge.replaced
+    if before is not None:
+        if is_same_edge(before, edge):
+            _note_difference(graph, before, edge)
+            return
+        # It was taken for the other one until it got its condition.
+        graph.edges[graph.edges.index(edge)] = before
+        graph.edges.append(edge)
+        edge.replaced = None
+    known = next((one for one in graph.edges if is_same_edge(one, edge)), None)
+    if known is None:
+        _note_added_beside(graph, edge)
+        return
+    graph.edges.remove(edge)
+    if not graph.redefine:
+        raise RedefinitionError(
+            f"{known!r} of {graph.path!r} exists and the strategy was made with redefine=False. Remove it first."
+        )
+    _note_difference(graph, known, edge)
+    graph.edges[graph.edges.index(known)] = edge
+    edge.replaced, known.replaced = known, None
 
 
 def is_same_edge(known: Edge, edge: Edge) -> bool:
@@ -69,3 +107,36 @@ def _is_same_condition(known: Any, condition: Any) -> bool:
     if isinstance(label, str):
         return label == getattr(condition, "label", None)
     return is_same_function(known, condition) or is_new_version(known, condition)
+
+
+def _note_difference(graph: Subgraph, known: Edge, edge: Edge) -> None:
+    if not is_unchanged_edge(known, edge):
+        _note(graph, edge, "redefined")
+
+
+def _note_added_beside(graph: Subgraph, edge: Edge) -> None:
+    """After a first run, a second condition between two nodes may be the first one, edited: say that both count."""
+    beside = [
+        one
+        for one in graph.edges
+        # What the same cell has defined before goes when the cell ends, unless it is defined again.
+        if one is not edge
+        and (one.source, one.target) == (edge.source, edge.target)
+        and not is_stale(one, edge.cell)
+    ]
+    if graph.root.was_run and edge.conditional and any(one.conditional for one in beside):
+        _note(
+            graph,
+            edge,
+            "added beside another one, which is tried first: give both a label=, or remove the old one",
+        )
+
+
+def _note(graph: Subgraph, edge: Edge, what: str) -> None:
+    edge.noted = f"edge {edge.source.name} >> {edge.target.name} {what}"
+    graph._changed(edge.noted)
+
+
+def is_stale(part: Node | Edge, cell: Cell | None) -> bool:
+    """Whether a node or edge is of an earlier run of this cell."""
+    return cell is not None and part.cell is not None and part.cell.id == cell.id and part.cell.run < cell.run

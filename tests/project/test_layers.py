@@ -33,6 +33,7 @@ LAYERS = [
     "notebook",
     "demo_page",
     "demo",
+    "commands",
     "cli",
 ]
 

@@ -510,6 +510,17 @@ def test_what_was_noted_of_an_edge_too_early_is_taken_back_and_hides_nothing() -
     )
 
 
+def test_a_note_that_is_taken_back_leaves_the_same_one_from_before_told() -> None:
+    """What a run has told is not told again [GRA-12]."""
+    graph = _line("a")
+    graph.edge("a", "finish", map=str)
+    assert graph.take_untold_changes() == ("edge a >> finish redefined",)
+
+    graph.edge("a", "finish", map=int).when(bool)
+
+    assert graph.take_untold_changes() == ()
+
+
 # ------------------------------------------------------------------------------------------- compression nodes
 
 

@@ -163,6 +163,33 @@ function onKey(top, event) {
   }
 }
 
+// ------------------------------------------------------------------------------------------------- saving
+
+const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
+const PATCHED = Symbol.for("koogbook saves pictures");
+
+function withoutWidget(output) {
+  if (!output.metadata?.koogbook || !output.data?.["text/html"]) return output;
+  const { [WIDGET_VIEW]: _, ...data } = output.data;
+  return { ...output, data };
+}
+
+// A widget without its kernel is an error message when the notebook is opened again. So what JupyterLab writes to the
+// file are the pictures that stand beside the widgets; in the page the views stay alive.
+function savePictures(manager) {
+  const notebook = manager?.context?.model;
+  if (typeof notebook?.toJSON !== "function" || notebook[PATCHED]) return;
+  const whole = notebook.toJSON.bind(notebook);
+  notebook[PATCHED] = true;
+  notebook.toJSON = () => {
+    const saved = whole();
+    const cells = saved.cells?.map((cell) =>
+      cell.outputs ? { ...cell, outputs: cell.outputs.map(withoutWidget) } : cell,
+    );
+    return cells ? { ...saved, cells } : saved;
+  };
+}
+
 // ------------------------------------------------------------------------------------------------- the widget
 
 export default () => {
@@ -219,6 +246,7 @@ export default () => {
 
   function initialize({ model }) {
     take(model);
+    savePictures(model.widget_manager);
     const onMessage = (message) => {
       if (message?.changes) follow(model, message);
       if (message?.tree) {

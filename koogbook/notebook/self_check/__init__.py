@@ -1,0 +1,1 @@
+"""Whether koogbook works here: Python, kernel, views, JupyterLab, a browser, stores; and what to do where not."""

@@ -1,0 +1,239 @@
+"""What a cell has defined: running it again withdraws what it does not define any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
+
+from koogbook.code_place import Cell, defining_cell
+from koogbook.errors import RedefinitionError
+from koogbook.runtime.node import Edge, Node
+from koogbook.runtime.redefinition import is_stale, unusable
+
+if TYPE_CHECKING:
+    from koogbook.runtime.builder import Subgraph
+
+#: The strategies in which a cell has defined something, by the cell's id; weak, so that none is kept alive.
+_touched: dict[str, WeakSet[Subgraph]] = {}
+
+
+class Withdrawn(NamedTuple):
+    """A graph as it was before something was taken out, and what was told of that."""
+
+    graph: Subgraph
+    nodes: dict[str, Node]
+    edges: list[Edge]
+    told: tuple[str, ...]
+
+
+def cell_ended(cell: Cell, *, failed: bool) -> None:
+    """Withdraw what a cell has defined in an earlier run and not in this one; a run that failed withdraws nothing."""
+    for root in list(_touched.get(cell.id, ())):
+        if failed:
+            put_back(root)
+            for part in _parts(root):
+                if part.cell is not None and part.cell.id == cell.id:
+                    part.cell = cell
+        elif _is_made_again(root, cell):
+            _leave_alone(root, cell)
+        else:
+            root.withdrawn.clear()
+            _withdraw(root, cell)
+            _settle(root, cell)
+
+
+def forget_cell(id: str) -> None:
+    """A cell was deleted from the notebook: what it has defined stays, and belongs to no cell."""
+    for root in list(_touched.pop(id, ())):
+        put_back(root)
+        for part in _parts(root):
+            if part.cell is not None and part.cell.id == id:
+                part.cell = None
+
+
+def touched(root: Subgraph, cell: Cell | None) -> None:
+    """Remember that a cell has defined something in a strategy."""
+    if cell is None:
+        return
+    known = _touched.get(cell.id)
+    if known is None:
+        known = _touched[cell.id] = WeakSet()
+    known.add(root)
+
+
+def withdraw_so_far(root: Subgraph) -> None:
+    """Withdraw what the running cell has not defined so far: the strategy is looked at, or run, in the middle of it.
+
+    It comes back when the cell goes on and defines something in this strategy, or fails; see :func:`put_back`.
+    """
+    cell = defining_cell()
+    if cell is not None and root in _touched.get(cell.id, ()) and not _is_made_again(root, cell):
+        root.withdrawn.extend(_withdraw(root, cell))
+
+
+def put_back(root: Subgraph) -> None:
+    """Undo what was withdrawn in the middle of a cell.
+
+    So the nodes that the rest of the cell defines again are the ones from before, with the edges of other cells.
+    """
+    while root.withdrawn:
+        graph, nodes, edges, told = root.withdrawn.pop()
+        graph.nodes, graph.edges = nodes, edges
+        for text in told:
+            graph._take_back(text)
+
+
+def require_no_conflict(known: Node, node: Node) -> None:
+    """Refuse a node whose name is taken by a node of another cell.
+
+    Raises:
+        RedefinitionError: Both cells are known, and they are different ones.
+    """
+    owner, cell = known.cell, node.cell
+    if owner is None or cell is None or owner.id == cell.id:
+        return
+    graph, name = node.graph.name, node.name
+    take_over = {
+        "compress": f"{graph}.compress_history(..., name={name!r}, replace=True)",
+        "subgraph": f"{graph}.subgraph({name!r}, ..., replace=True)",
+    }.get(node.kind, f"@{graph}.node(replace=True)")
+    raise RedefinitionError(
+        f"{known.path!r} is defined by {_where(owner, known)}, and {_where(cell, node)} defines it as well. Nothing "
+        f"was changed. Choose another name; or, if {owner.name} does not define it any more, run {owner.name} again "
+        f"or take the node out with {graph}.remove({name!r}); or let {cell.name} take it over with {take_over}."
+    )
+
+
+def foreign(graph: Subgraph, node: Node) -> str:
+    """What is wrong with a node that a graph does not have (any more), and the cell to run."""
+    where = f"{node.path!r} (defined at {node.place})"
+    run = f"Run {'the cell that defines it' if node.cell is None else node.cell.name} again"
+    if node.graph is graph:
+        return f"{where} was taken out of {graph.path!r}. {run}, if it is to be there. Nothing was changed."
+    same_name = node.graph.root is not graph.root and node.graph.root.name == graph.root.name
+    why = (
+        ": it is in another object of that name, as when the cell that makes the strategy is run again"
+        if same_name
+        else ""
+    )
+    return (
+        f"{where} does not belong to this {graph.path!r}{why}. {run}, so that it joins this object, or add the edge "
+        "where the node lives. Nothing was changed."
+    )
+
+
+def _withdraw(root: Subgraph, cell: Cell) -> list[Withdrawn]:
+    """Take out what is stale, all graphs of the strategy included, and tell it."""
+    done = []
+    for graph in root.all_graphs():
+        gone = [
+            node
+            for node in graph.nodes.values()
+            if is_stale(node, cell) and _first_in_use(node, cell) is None
+        ]
+        stale = [edge for edge in graph.edges if is_stale(edge, cell)]
+        if not gone and not stale:
+            continue
+        before = (graph.nodes, graph.edges)
+        replaced = _edited(graph, stale, cell)
+        told = [
+            f"edge {_ends(edge)} redefined"
+            if edge in replaced
+            else f"{_edge_name(edge)} withdrawn: {cell.name} does not define it any more"
+            for edge in stale
+        ]
+        moved = set(replaced.values())
+        edges = [
+            replaced.get(edge, edge)
+            for edge in graph.edges
+            if edge not in moved and (edge in replaced or not is_stale(edge, cell))
+        ]
+        for node in gone:
+            along = [_ends(edge) for edge in edges if node in (edge.source, edge.target)]
+            lost = f"{', '.join(along)} went with it; " if along else ""
+            told.append(
+                f"node {node.name} withdrawn: {cell.name} does not define it any more; {lost}{unusable(node)}"
+            )
+        graph.nodes = {name: node for name, node in graph.nodes.items() if node not in gone}
+        graph.edges = [edge for edge in edges if edge.source not in gone and edge.target not in gone]
+        for text in told:
+            graph._changed(text)
+        done.append(Withdrawn(graph, *before, tuple(told)))
+    return done
+
+
+def _edited(graph: Subgraph, stale: list[Edge], cell: Cell) -> dict[Edge, Edge]:
+    """For stale edges the new ones of the same ends: a condition that was edited keeps its place in the order."""
+    new = [edge for edge in graph.edges if edge.cell == cell and edge.replaced is None]
+    pairs: dict[Edge, Edge] = {}
+    for edge in stale:
+        match = next((one for one in new if _may_be(one, edge)), None)
+        if match is not None:
+            new.remove(match)
+            pairs[edge] = match
+    return pairs
+
+
+def _may_be(edge: Edge, stale: Edge) -> bool:
+    """Whether an edge is another one, edited; who wrote two labels meant two edges."""
+    same_ends = (edge.source, edge.target) == (stale.source, stale.target)
+    return same_ends and not (edge.given_label and stale.given_label)
+
+
+def _settle(root: Subgraph, cell: Cell) -> None:
+    """The cell has ended: its edges are whole, and a subgraph that only others use is theirs."""
+    for part in _parts(root):
+        if isinstance(part, Edge):
+            if part.cell == cell:
+                part.replaced = None
+        elif is_stale(part, cell):
+            user = _first_in_use(part, cell)
+            part.cell = None if user is None else user.cell
+
+
+def _first_in_use(node: Node, cell: Cell) -> Node | Edge | None:
+    """What another cell, or this run, has defined inside a subgraph; the subgraph stays for its sake."""
+    inner = () if node.subgraph is None else _parts(node.subgraph)
+    return next((part for part in inner if not is_stale(part, cell)), None)
+
+
+def _is_made_again(root: Subgraph, cell: Cell) -> bool:
+    """Whether this run of the cell that has made a strategy has made another one of its name."""
+    return (
+        root.cell is not None
+        and root.cell.id == cell.id
+        and root.cell.run < cell.run
+        and any(one.name == root.name and one.cell == cell for one in _touched[cell.id])
+    )
+
+
+def _leave_alone(root: Subgraph, cell: Cell) -> None:
+    """A strategy that was made again is an old object as a whole; whoever holds it still finds it as it was."""
+    put_back(root)
+    for known in _touched.values():
+        known.discard(root)
+    root._changed(
+        f"strategy {root.name} made again by {cell.name}: this is the one from before, and stays as it was; run the "
+        "cells that use it again"
+    )
+
+
+def _parts(root: Subgraph) -> Iterator[Node | Edge]:
+    """The nodes and edges that somebody has defined, those of subgraphs included."""
+    for graph in root.all_graphs():
+        yield from (node for node in graph.nodes.values() if node.kind not in ("start", "finish"))
+        yield from graph.edges
+
+
+def _edge_name(edge: Edge) -> str:
+    return f"edge {_ends(edge)}" + (f" when {edge.label}" if edge.conditional else "")
+
+
+def _ends(edge: Edge) -> str:
+    return f"{edge.source.name} >> {edge.target.name}"
+
+
+def _where(cell: Cell, node: Node) -> str:
+    """``cell 3:7``, or with the file where the code of a file was called: ``cell 3 (steps.py:7)``."""
+    return node.place if node.place.startswith(f"{cell.name}:") else f"{cell.name} ({node.place})"
