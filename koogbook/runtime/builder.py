@@ -366,10 +366,15 @@ class Strategy(Subgraph):
 
         return shape_of(self)
 
+    @property
+    def changes_since_run(self) -> tuple[str, ...]:
+        """What was changed since the last run began, each once; nothing before the first one."""
+        return tuple(dict.fromkeys(self.changes[self._told :])) if self.was_run else ()
+
     def take_untold_changes(self) -> tuple[str, ...]:
         """The changes since the last call, each once: what a run tells of the strategy before it starts."""
         self.was_run = True
-        untold = tuple(dict.fromkeys(self.changes[self._told :]))
+        untold = self.changes_since_run
         self._told = len(self.changes)
         return untold
 

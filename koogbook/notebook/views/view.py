@@ -161,11 +161,12 @@ class View(ABC, Generic[State]):
 
     def live_element(self, element: Element) -> Element:
         """The markup of the live form: what every view has around it, and its element."""
-        from koogbook.notebook.views.look.pieces import status_word
+        from koogbook.notebook.views.look.pieces import status_glyph, status_word
 
         stale = h(
             "div",
-            status_word("paused", "A picture, no longer live: the kernel is gone. Run the cell again."),
+            status_glyph("warning"),
+            h("span", "A picture, no longer live: the kernel is gone. Run the cell again."),
             cls="kb-todo kb-stale",
             live={"role": "status"},
         )

@@ -294,3 +294,39 @@ def test_a_graph_of_what_is_none_is_refused() -> None:
     """One line says what it takes."""
     with pytest.raises(TypeError, match="graph takes a strategy, a run or an agent, not 'trip'"):
         kb.graph("trip")
+
+
+async def test_what_changed_since_the_last_run_stands_under_the_graph() -> None:
+    """With the checkpoints that the change concerns. [NBK-03]"""
+    trip = small()
+    await run_of(trip)
+
+    @trip.node
+    async def plan(ctx: kb.Context, text: str) -> int:
+        return len(text)
+
+    view = kb.graph(trip)
+
+    assert "changed since the last run: node plan redefined" in str(view)
+    assert "checkpoints saved after trip/plan can no longer be resumed" in render_static(view.element)
+
+
+async def test_the_next_run_takes_note_and_the_graph_is_quiet_again() -> None:
+    """What a run has told is no news any more."""
+    trip = small()
+    await run_of(trip)
+    trip.remove("broken")
+    await run_of(trip)
+
+    assert "changed" not in str(kb.graph(trip))
+
+
+def test_building_is_no_change() -> None:
+    """Before the first run, cells may be run again as often as one likes."""
+    trip = small()
+
+    @trip.node
+    async def plan(ctx: kb.Context, text: str) -> str:
+        return text
+
+    assert "changed" not in str(kb.graph(trip))

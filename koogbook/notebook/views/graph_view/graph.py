@@ -54,6 +54,7 @@ class GraphView(View[GraphState]):
             selected=self._known_selection(),
             toggled=self._toggled,
             now=clock.monotonic() if self.goes_on else None,
+            changes=getattr(self._strategy, "changes_since_run", ()),
         )
 
     def to_text(self) -> str:

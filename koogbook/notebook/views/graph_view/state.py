@@ -92,7 +92,7 @@ class GraphState(Struct, frozen=True, kw_only=True):
     """A strategy with the states of its nodes; ``status`` is the sentence that stands above everything.
 
     ``earlier_runs`` counts the runs in the events that are not shown, ``folded`` are the paths of the subgraphs that
-    are drawn as one box.
+    are drawn as one box, ``changes`` is what was defined again since the last run.
     """
 
     name: str
@@ -105,6 +105,7 @@ class GraphState(Struct, frozen=True, kw_only=True):
     selected: NodeDetail | None
     earlier_runs: int
     folded: frozenset[str] = frozenset()
+    changes: tuple[str, ...] = ()
 
 
 def graph_state(
@@ -114,6 +115,7 @@ def graph_state(
     selected: str | None = None,
     toggled: Set[str] = frozenset(),
     now: float | None = None,
+    changes: Sequence[str] = (),
 ) -> GraphState:
     """The state of a strategy after the last run in the events.
 
@@ -125,6 +127,7 @@ def graph_state(
             more than :data:`FOLD_ABOVE` nodes begins with its subgraphs folded, but for those around what runs or is
             selected.
         now: The time on the monotonic clock while the run goes on; without it, the last event's.
+        changes: What was defined again since the last run, in words.
 
     Raises:
         KeyError: The strategy has no node ``selected``.
@@ -187,6 +190,7 @@ def graph_state(
         selected=None if selected is None else _detail(shapes[selected], records[selected], edges),
         earlier_runs=max(len(runs) - 1, 0),
         folded=_folded(shape.nodes, running, selected, toggled),
+        changes=tuple(changes),
     )
 
 

@@ -25,6 +25,7 @@ from koogbook.notebook.views.look.pieces import (
     legend_word,
     picture,
     stats,
+    status_glyph,
     status_line,
     status_word,
     table,
@@ -33,6 +34,7 @@ from koogbook.notebook.views.look.pieces import (
 __all__ = ["graph_element", "graph_main", "graph_state", "graph_svg", "graph_text", "node_panel", "spoken"]
 
 _SHOWN_ENDS = 20
+_MOST_CHANGES = 5
 _KINDS = {
     "start": "start",
     "finish": "finish",
@@ -73,6 +75,8 @@ def graph_text(state: GraphState) -> str:
     for finding in state.findings:
         word = "TO DO" if finding.level == "error" else "note"
         lines += ["", *wrapped(f"{word}: {plain(finding.text)} {plain(finding.remedy)}")]
+    if state.changes:
+        lines += ["", *(line for text in _changed(state) for line in wrapped(plain(text)))]
     if state.earlier_runs:
         lines += ["", f"{count(state.earlier_runs, 'earlier run')} not shown"]
     return "\n".join(line.rstrip() for line in lines)
@@ -216,8 +220,18 @@ def graph_svg(state: GraphState, theme: Theme) -> bytes:
     return svg_bytes(drawn, theme)
 
 
+def _changed(state: GraphState) -> list[str]:
+    """The last changes, one line each; a long list is cut at its beginning."""
+    left_out = len(state.changes) - _MOST_CHANGES
+    head = [f"{count(left_out, 'earlier change')} since the last run left out"] if left_out > 0 else []
+    return [*head, *(f"changed since the last run: {text}" for text in state.changes[-_MOST_CHANGES:])]
+
+
 def _to_do(state: GraphState) -> list[Element]:
-    return [
+    changed = [
+        h("div", status_glyph("edited"), h("span", text), cls="kb-todo kb-t-sunk") for text in _changed(state)
+    ]
+    return changed + [
         h(
             "div",
             glyph("warning", tone="warn"),
