@@ -14,7 +14,8 @@ from koogbook.messages.message import SUMMARY_NAME, Message, assistant, tool_res
 from koogbook.messages.parts import ToolCall
 from koogbook.messages.word_diff import provenance
 from koogbook.notebook.views.diff_view.layout import lay_out
-from koogbook.notebook.views.diff_view.model import DiffState
+from koogbook.notebook.views.diff_view.model import Choices, DiffState
+from koogbook.notebook.views.diff_view.state import diff_ledger
 from koogbook.notebook.views.diff_view.view import diff_element, diff_state, diff_state_of
 from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
@@ -76,14 +77,21 @@ def many_sources() -> DiffState:
 
 HISTORY = turn(1, "river") + turn(2, "station")
 EDITED = HISTORY[0].with_text(HISTORY[0].text.replace("quiet", "very very quiet and step-free") + LONG)
+TALK = [
+    user(f"Question {number} about the museum? {LONG[:number]}", id=f"q{number}") for number in range(260)
+]
 STATES = [
     compressed("river", "station", "harbour"),
     compressed(LONG, "河边安静的酒店" * 9, LONG),
     diff_state_of(HISTORY, [EDITED, *HISTORY[5:], HISTORY[1]]),
     many_sources(),
     diff_state_of([], []),
+    diff_state_of(HISTORY, [EDITED, *HISTORY[1:]], selected=0, facts=["quiet", "lift"]),
+    diff_state(
+        diff_ledger(TALK, [*TALK[:50], *TALK[180::2]]), selected=60, choices=Choices(page=1, all_open=True)
+    ),
 ]
-NAMES = ["summary", "long words", "edited and moved", "many sources", "empty"]
+NAMES = ["summary", "long words", "edited and moved", "many sources", "empty", "selected edit", "opened page"]
 HEIGHTS = "[...document.querySelectorAll('.kb-wide tbody tr')].map(row => row.getBoundingClientRect().height)"
 
 
@@ -140,6 +148,14 @@ def test_the_static_rows_are_as_tall_as_planned_too(chromium_page: Any):
         ".getBoundingClientRect().height"
     )
     assert abs(heights - lay_out(state).height) <= 2
+
+
+def test_the_selected_message_stands_in_full_under_the_rows(chromium_page: Any):
+    """A static page shows what was selected, too. [NBK-10]"""
+    shown = chromium_page(document(STATES[5]))
+
+    assert shown.get_by_text("Message 0 before").is_visible()
+    assert "step-free" in shown.locator(".kb-pre:visible").first.inner_text()
 
 
 def test_a_message_opens_in_full(chromium_page: Any):

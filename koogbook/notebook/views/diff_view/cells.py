@@ -17,17 +17,27 @@ from koogbook.notebook.views.diff_view.model import (
     MessageRow,
     RowFate,
     SentenceRow,
+    Side,
     SummaryRow,
     fold_words,
+    sources_in_words,
 )
+from koogbook.notebook.views.diff_view.spans import room_for
+from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, h
-from koogbook.notebook.views.look.measure import count, thousands
+from koogbook.notebook.views.look.measure import count, cut_end, thousands
 from koogbook.notebook.views.look.pieces import STATES
 
 CELLS = 4
 LEFT = "padding:0 4px;text-align:left"
-ONE_LINE = LEFT + ";white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+
+_ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+_TWO_LINES = "white-space:normal;overflow:hidden;max-height:34px"
+#: More characters than any width shows of one line.
+_MOST_TEXT = 160
+_EDGE = ";border-left:3px solid var(--kb-sum)"
+_PICKED = ";box-shadow:inset 3px 0 0 var(--kb-accent)"
 
 _RIGHT = "padding:0 4px;text-align:right"
 _FATE = "padding:0 4px 0 6px;text-align:left"
@@ -44,42 +54,40 @@ _BARS: dict[RowFate, str] = {
 }
 
 
-def cells(row: MessageRow | FoldedRow | SummaryRow, most: int) -> list[Element]:
-    """Four cells; ``most`` are the tokens that fill a bar."""
+def cells(row: MessageRow | FoldedRow | SummaryRow, most: int, side: Side = "before") -> list[Element]:
+    """Four cells of a row of one side; ``most`` are the tokens that fill a bar."""
     match row:
         case MessageRow():
-            return _message_cells(row, most)
+            tint = _tint(row, _TINTS.get(row.fate, ""))
+            return _four(row, str(row.position), message_text(row, side), most, row.fate, row.word, tint)
         case FoldedRow():
-            number, text = glyph("folded", tone="ink2"), h("span", _fold_text(row), cls="kb-quiet")
-            return _four(number, text, row.tokens, most, row.fate, row.word, "kb-t-sunk", row.lit)
+            mark = glyph("open" if row.opened else "folded", tone="ink2")
+            return _four(row, mark, _fold_text(row), most, row.fate, row.word, _tint(row, "kb-t-sunk"))
         case SummaryRow():
-            number, text = glyph("summary", tone="sum"), _summary_text(row)
-            found = _four(number, text, row.tokens, most, "new", "new", "", False)
-            found[0].attributes["style"] += ";border-left:3px solid var(--kb-sum)"
+            mark = glyph("summary", tone="sum")
+            found = _four(row, mark, _summary_text(row), most, "new", "new", _tint(row, ""))
+            found[0].attributes["style"] += "" if row.picked else _EDGE
             return found
 
 
-def _message_cells(row: MessageRow, most: int) -> list[Element]:
-    tint = "kb-t-sum" if row.lit else _TINTS.get(row.fate, "")
-    text = message_text(row)
-    return _four(str(row.position), text, row.tokens, most, row.fate, row.word, tint, row.lit)
+def _tint(row: MessageRow | FoldedRow | SummaryRow | SentenceRow, usual: str) -> str:
+    return "kb-t-accent" if row.picked else "kb-t-sum" if row.lit else usual
 
 
 def _four(
+    row: MessageRow | FoldedRow | SummaryRow,
     number: Element | str,
     text: Element,
-    tokens: int,
     most: int,
     fate: RowFate,
     word: str,
     tint: str,
-    lit: bool,
 ) -> list[Element]:
-    end = ";border-right:3px solid var(--kb-sum)" if lit else ""
+    end = ";border-right:3px solid var(--kb-sum)" if row.lit and not row.picked else ""
     return [
-        h("td", number, cls=f"kb-quiet {tint}".rstrip(), style=_RIGHT),
-        h("td", text, cls=tint, style=LEFT if text.tag == "div" else ONE_LINE),
-        h("td", _bar(tokens, most, fate), " ", thousands(tokens), cls=tint, style=_RIGHT),
+        h("td", number, cls=f"kb-quiet {tint}".rstrip(), style=_RIGHT + (_PICKED if row.picked else "")),
+        h("td", text, cls=tint, style=LEFT),
+        h("td", _bar(row.tokens, most, fate), " ", thousands(row.tokens), cls=tint, style=_RIGHT),
         h("td", _fate_word(fate, word), cls=tint, style=_FATE + end),
     ]
 
@@ -104,29 +112,49 @@ def _mark(name: str, label: str | None = None, tone: str = "") -> Element:
     return h("span", glyph(name, label, tone=tone), style="vertical-align:-1px")
 
 
-def _fold_text(row: FoldedRow) -> str:
-    return f"{fold_words(row)}, {row.first} to {row.last}"
+def _fold_text(row: FoldedRow) -> Element:
+    word = "Fold" if row.opened else "Open"
+    return h(
+        "div",
+        f"{fold_words(row)}, {row.first} to {row.last}",
+        cls="kb-quiet",
+        style=_ONE_LINE,
+        live=does("fold", str(row.key), name=f"{word} {fold_words(row)}"),
+    )
 
 
 def _summary_text(row: SummaryRow) -> Element:
-    words = f" summary of {count(len(row.sources), 'message')}" if row.sources else " summary"
+    words = f" from {sources_in_words(row)}" if row.sources else " summary"
     size = f" \u00b7 {thousands(row.source_tokens)} \u2192 {thousands(row.tokens)}" if row.sources else ""
-    return h("span", h("strong", row.name, cls="kb-sum"), h("span", words + size, cls="kb-quiet"))
+    return h(
+        "div",
+        h("strong", row.name, cls="kb-sum"),
+        h("span", words + size, cls="kb-quiet"),
+        style=_ONE_LINE,
+        live=does("select", f"after:{row.position}", picked=row.picked),
+    )
 
 
-def message_text(row: MessageRow, spans: Sequence[WordSpan] = ()) -> Element:
+def message_text(row: MessageRow, side: Side, spans: Sequence[WordSpan] = ()) -> Element:
     """The mark of the role and the text in one line, or in two where words of it changed."""
     tone = {"user": "accent", "memory": "mem", "summary": "sum"}.get(row.role, "ink2")
     mark = _mark(row.role, row.role, tone)
     cls = "kb-code" if row.code else ""
+    live = does("select", f"{side}:{row.position}", picked=row.picked)
     if changed := spans or row.spans:
-        words = h("span", *(_span(span) for span in changed), cls=cls)
-        return h("div", mark, " ", words, style="white-space:normal;overflow:hidden;max-height:34px")
+        words = h("span", *(word_span(span) for span in changed), cls=cls)
+        return h("div", mark, " ", words, style=_TWO_LINES, live=live)
     tag = "s" if row.fate == "dropped" else "span"
-    return h("span", mark, " ", h(tag, row.text, cls=f"{cls} kb-quiet".strip() if tag == "s" else cls))
+    text = h(
+        tag,
+        cut_end(row.text, room_for(row.text, _MOST_TEXT)),
+        cls=f"{cls} kb-quiet".strip() if tag == "s" else cls,
+    )
+    return h("div", mark, " ", text, style=_ONE_LINE, live=live)
 
 
-def _span(span: WordSpan) -> Element | str:
+def word_span(span: WordSpan) -> Element | str:
+    """A piece of an edited text: struck where it went, underlined where it came."""
     if span.kind == "same":
         return span.text
     tag, cls = ("del", "kb-removed") if span.kind == "removed" else ("ins", "kb-added")
@@ -138,10 +166,11 @@ def paper(lines: int) -> Element:
     return h("td", colspan=CELLS, rowspan=lines, cls="kb-t-sunk")
 
 
-def cut_cell(messages: int) -> Element:
-    """The place where rows were left out of a long diff."""
+def cut_cell(messages: int, page: int) -> Element:
+    """The place where rows were left out of a long diff; a click shows the page on which they begin."""
     words = f"\u2026 {count(messages, 'message')} in rows that are left out here \u2026"
-    return h("td", words, colspan=CELLS, cls="kb-quiet kb-t-sunk", style=_CENTRE)
+    text = h("div", words, live=does("page", str(page)))
+    return h("td", text, colspan=CELLS, cls="kb-quiet kb-t-sunk", style=_CENTRE)
 
 
 def left_out_cell(row: LeftOutRow, lines: int) -> Element:
@@ -150,7 +179,7 @@ def left_out_cell(row: LeftOutRow, lines: int) -> Element:
     size, why = f" \u00b7 {count(row.tokens, 'token')}", "; ".join(row.reasons)
     if lines == 1:
         words = h("span", what, size, f" \u00b7 {why}" if why else None, cls="kb-small kb-quiet")
-        style = _CENTRE + ";white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+        style = f"{_CENTRE};{_ONE_LINE}"
         return h("td", words, colspan=CELLS, cls="kb-hatch", style=style)
     block = h(
         "div",
@@ -163,10 +192,15 @@ def left_out_cell(row: LeftOutRow, lines: int) -> Element:
 
 def sentence_cells(row: SentenceRow, lines: int | None) -> list[Element]:
     """A numbered sentence over so many lines with its sources; None lets it take the room that it needs."""
-    tint = "kb-t-sum" if row.lit else ""
+    tint = _tint(row, "")
     room = f"overflow:hidden;max-height:{lines * ROW - 2}px" if lines else "padding:4px 0"
-    text = h("div", row.text, style=f"white-space:normal;{room}")
-    edge = _RIGHT + ";border-left:3px solid var(--kb-sum)"
+    text = h(
+        "div",
+        row.text,
+        style=f"white-space:normal;{room}",
+        live=does("select", f"sentence:{row.summary}.{row.number}", picked=row.picked),
+    )
+    edge = _RIGHT + (_PICKED if row.picked else _EDGE)
     return [
         h("td", str(row.number), rowspan=lines, cls=f"kb-quiet {tint}".rstrip(), style=edge),
         h("td", text, rowspan=lines, colspan=2, cls=tint, style=LEFT),

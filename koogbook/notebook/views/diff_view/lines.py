@@ -73,8 +73,12 @@ def middle_picture(state: DiffState, layout: Layout) -> Element:
         said if drawn or not state.bands else "No lines: select a sentence to see its sources",
         *_straight(state, layout),
         *_stubs(state, layout),
-        *(_curve(curve) for curve in drawn),
-        *(h("circle", cx=_END - 4, cy=y, r=3.5, fill="var(--kb-sum)") for y in sorted(dots)),
+        # In a group of their own, so that a selection changes nothing but what is in it.
+        h(
+            "g",
+            *(_curve(curve) for curve in drawn),
+            *(h("circle", cx=_END - 4, cy=y, r=3.5, fill="var(--kb-sum)") for y in sorted(dots)),
+        ),
         *_brackets(state, layout, "after", _END),
     )
 
@@ -104,7 +108,7 @@ def _straight(state: DiffState, layout: Layout) -> Iterator[Element]:
 def _stubs(state: DiffState, layout: Layout) -> Iterator[Element]:
     for band in state.bands:
         for row in band.left:
-            if row.fate == "dropped":
+            if row.fate == "dropped" and not (isinstance(row, FoldedRow) and row.opened):
                 y = layout.before_y[row.first if isinstance(row, FoldedRow) else row.position]
                 yield _path(f"M0 {y:g}H15M18 {y - 3.5:g}l7 7m0 -7l-7 7", "bad", 1.3)
 

@@ -2,107 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook.messages.ledger import Ledger, MessageFate, NewMessage
 from koogbook.messages.message import Message
 from koogbook.messages.word_diff import WordSpan, longest_increasing
-from koogbook.notebook.views.diff_view.layout import row_lines
 from koogbook.notebook.views.diff_view.model import (
     Band,
+    Choices,
     FoldedRow,
     LeftOutRow,
     LeftRow,
     MessageRow,
     RightRow,
     RowFate,
-    Selection,
     SentenceRow,
     SummaryRow,
 )
+from koogbook.notebook.views.diff_view.selection import summary_names
 from koogbook.notebook.views.diff_view.spans import changed_words
+from koogbook.notebook.views.look.measure import cut_end
 from koogbook.notebook.views.message_preview import preview, role_mark
 
 #: Up to so many messages nothing is folded.
 ALL_OPEN = 8
 #: Over so many messages, runs of any one fate are folded, not only unchanged ones.
 FOLD_ALL_FATES = 60
-#: At most so many rows on the longer side; the middle of a longer diff is left out. Of a diff in which runs of all
-#: fates are folded fewer are shown, since what is left are many small changes.
+#: At most so many rows on the longer side at once; of a longer diff the start and the end are shown first. Of a diff
+#: in which runs of all fates are folded fewer are shown, since what is left are many small changes.
 MOST_ROWS = 72
 MOST_FOLDED_ROWS = 48
 _TALLEST_PIECE = 20
+_TALLEST_BLOCK = 60
+_LONGEST_SENTENCE = 1_000
 _SHORTEST_FOLD = 3
 _OPEN_AT_THE_END = 2
 
 
-class Rows(Struct, frozen=True):
-    """The bands of a diff; ``cut_messages`` are in none of them: they stood before band ``cut_at``."""
+class RowBuilder:
+    """Lays a ledger out in rows. Whatever the ledger alone decides is worked out once."""
 
-    bands: tuple[Band, ...]
-    cut_at: int | None
-    cut_messages: int
-
-
-def summary_names(ledger: Ledger) -> dict[int, str]:
-    """S1, S2 ... by the new position of each summary."""
-    positions = sorted(
-        entry.position
-        for entry in ledger.new_messages
-        if entry.sources or entry.sentences or ledger.after[entry.position].is_summary
-    )
-    return {position: f"S{number}" for number, position in enumerate(positions, start=1)}
-
-
-def diff_rows(ledger: Ledger, selected: Selection = None) -> Rows:
-    """Lay out a ledger in rows."""
-    bands = [piece for band in _Builder(ledger, selected).bands() for piece in _pieces(band)]
-    heights = [max(len(band.left), sum(row_lines(row) for row in band.right)) for band in bands]
-    long = max(len(ledger.before), len(ledger.after)) > FOLD_ALL_FATES
-    most = MOST_FOLDED_ROWS if long else MOST_ROWS
-    if sum(heights) <= most:
-        return Rows(tuple(bands), None, 0)
-    head = _fitting(heights, most // 2)
-    tail = _fitting(heights[:head:-1], most // 2)
-    kept = bands[:head] + bands[len(bands) - tail :]
-    cut = sum(_messages(band) for band in bands[head : len(bands) - tail])
-    return Rows(tuple(kept), head, cut)
-
-
-def _pieces(band: Band) -> Iterator[Band]:
-    """A tall band in pieces, so that a part of it can be left out; one with a left-out block stays whole."""
-    height = max(len(band.left), len(band.right))
-    if height <= _TALLEST_PIECE or any(isinstance(row, LeftOutRow) for row in band.right):
-        yield band
-        return
-    for start in range(0, height, _TALLEST_PIECE):
-        end = start + _TALLEST_PIECE
-        yield Band(band.left[start:end], band.right[start:end])
-
-
-def _fitting(heights: Sequence[int], room: int) -> int:
-    """How many bands from the start fit into so many rows; at least one."""
-    used = 0
-    for count, height in enumerate(heights):
-        used += height
-        if used > room:
-            return max(count, 1)
-    return len(heights)
-
-
-def _messages(band: Band) -> int:
-    """How many different messages stand in a band."""
-    left = sum(row.count if isinstance(row, FoldedRow) else 1 for row in band.left)
-    right = 0 if band.same else sum(isinstance(row, MessageRow | SummaryRow) for row in band.right)
-    return left + right
-
-
-class _Builder:
-    def __init__(self, ledger: Ledger, selected: Selection) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.fates = {
             position: MessageFate(position, "dropped", message.tokens, reason="the ledger has no fate for it")
@@ -115,16 +60,39 @@ class _Builder:
         length = max(len(ledger.before), len(ledger.after))
         self.fold_unchanged = length > ALL_OPEN
         self.fold_all = length > FOLD_ALL_FATES
-        self.lit, self.lit_sentences = _lit(ledger, selected)
+        #: Of a diff of more rows, only parts are shown at once.
+        self.most_rows = MOST_FOLDED_ROWS if self.fold_all else MOST_ROWS
         self.used_in = _used_in(ledger, self.names)
-
-    def bands(self) -> Iterator[Band]:
         placed = [(entry.position, place) for place, entry in self.origins.items()]
-        anchors = longest_increasing(sorted(placed))
-        self.in_order = set(anchors)
+        self.anchors = longest_increasing(sorted(placed))
+        self.in_order = set(self.anchors)
+        self.opens: Callable[[int], bool] = Choices().opens
+        self._previews: dict[int, str] = {}
+
+    def bands(self, opens: Callable[[int], bool]) -> list[Band]:
+        """All rows; ``opens`` says of the first original of a run whether the run is open."""
+        self.opens = opens
+        return [piece for band in self._bands() for piece in _pieces(band)]
+
+    def with_words(self, band: Band) -> Band:
+        """The band with the words that changed in its edited messages, which only rows that are shown need."""
+        rows = (*band.left, *band.right)
+        if not any(isinstance(row, MessageRow) and row.fate == "edited" for row in rows):
+            return band
+        left = tuple(
+            replace(row, spans=self._changed(row.position, "before")) if isinstance(row, MessageRow) else row
+            for row in band.left
+        )
+        right = tuple(
+            replace(row, spans=self._changed(row.partner, "after")) if isinstance(row, MessageRow) else row
+            for row in band.right
+        )
+        return Band(left, right, band.same)
+
+    def _bands(self) -> Iterator[Band]:
         last_before = last_after = -1
         run: list[Band] = []
-        for i, j in [*anchors, (len(self.ledger.before), len(self.ledger.after))]:
+        for i, j in [*self.anchors, (len(self.ledger.before), len(self.ledger.after))]:
             gap_before, gap_after = range(last_before + 1, i), range(last_after + 1, j)
             if gap_before or gap_after:
                 yield from self._unfolded_end(run, at_end=False)
@@ -151,7 +119,11 @@ class _Builder:
                 continue
             left = [band.left[0] for band in bands]
             right = [band.right[0] for band in bands]
-            yield Band((_fold(left),), (_fold(right),), same=True)
+            first = _first(left)
+            opened = self.opens(first)
+            yield Band((_fold(left, first, opened),), (_fold(right, first, opened),), same=True)
+            if opened:
+                yield from bands
 
     # ------------------------------------------------------------------ rows between them
 
@@ -163,7 +135,7 @@ class _Builder:
             positions = list(group)
             left = tuple(self._left_run(positions))
             if became == "dropped":
-                bands.append(Band(left, (self._left_out(positions, len(left)),)))
+                bands += self._dropped(positions, left)
                 continue
             taken = self._made_of(waiting, set(positions))
             bands.append(Band(left, tuple(row for _, rows in waiting[:taken] for row in rows)))
@@ -174,6 +146,14 @@ class _Builder:
         elif rest:
             bands.append(Band((), rest))
         yield from bands
+
+    def _dropped(self, positions: Sequence[int], left: Sequence[LeftRow]) -> Iterator[Band]:
+        """A run that is too tall for one page goes on in another block, which counts its own messages."""
+        for start in range(0, len(left), _TALLEST_BLOCK):
+            rows = tuple(left[start : start + _TALLEST_BLOCK])
+            low, high = _first(rows), _last(rows)
+            within = [position for position in positions if low <= position <= high]
+            yield Band(rows, (self._left_out(within, len(rows)),))
 
     def _became(self, position: int) -> object:
         """Dropped, or the summaries: each stands opposite its own originals."""
@@ -192,7 +172,10 @@ class _Builder:
         for _, group in groupby(positions, key=self._fold_key):
             rows = [self._left(position) for position in group]
             if self.fold_all and len(rows) > _SHORTEST_FOLD + 2:
-                yield from (rows[0], _fold(rows[1:-1]), rows[-1])
+                middle = rows[1:-1]
+                first = _first(middle)
+                opened = self.opens(first)
+                yield from (rows[0], _fold(middle, first, opened), *(middle if opened else ()), rows[-1])
             else:
                 yield from rows
 
@@ -215,14 +198,15 @@ class _Builder:
         if place not in self.names:
             return [self._right(place)]
         entry = self.new[place]
-        originals = self.fates
+        originals = [self.fates[source] for source in entry.sources if source in self.fates]
         named = {source for sentence in entry.sentences for source in sentence.sources}
         head = SummaryRow(
             position=place,
             name=self.names[place],
             sources=entry.sources,
             unnamed=tuple(source for source in entry.sources if source not in named),
-            source_tokens=sum(originals[source].tokens for source in entry.sources if source in originals),
+            fates=tuple(Counter(original.fate for original in originals).most_common()),
+            source_tokens=sum(original.tokens for original in originals),
             tokens=entry.tokens,
         )
         return [head, *self._sentences(entry)]
@@ -232,10 +216,9 @@ class _Builder:
             yield SentenceRow(
                 summary=entry.position,
                 number=number,
-                text=sentence.text,
+                text=cut_end(sentence.text, _LONGEST_SENTENCE),
                 sources=sentence.sources,
                 verbatim=sentence.verbatim,
-                lit=(entry.position, number) in self.lit_sentences,
             )
 
     # ------------------------------------------------------------------ single messages
@@ -253,7 +236,7 @@ class _Builder:
                 position=place,
                 partner=None,
                 role=mark,
-                text=preview(message),
+                text=self._preview(message),
                 tokens=message.tokens,
                 fate="new",
                 word="new",
@@ -269,22 +252,26 @@ class _Builder:
             position=entry.position if before or place is None else place,
             partner=place if before else entry.position,
             role=mark,
-            text=preview(message),
+            text=self._preview(message),
             tokens=message.tokens,
             fate=entry.fate,
             word=self._word(entry, moved),
             used_in=self.used_in.get(entry.position, ()) if before else (),
             code=mark in ("call", "result"),
-            spans=self._changed(entry, before) if entry.fate == "edited" else (),
             moved=moved,
-            lit=entry.position in self.lit,
         )
 
-    def _changed(self, entry: MessageFate, before: bool) -> tuple[WordSpan, ...]:
-        if entry.new_position is None:
+    def _preview(self, message: Message) -> str:
+        # The ledger holds its messages, so the number of one stays its own.
+        if id(message) not in self._previews:
+            self._previews[id(message)] = preview(message)
+        return self._previews[id(message)]
+
+    def _changed(self, position: int | None, side: Literal["before", "after"]) -> tuple[WordSpan, ...]:
+        entry = None if position is None else self.fates[position]
+        if entry is None or entry.fate != "edited" or entry.new_position is None:
             return ()
-        old, new = self.ledger.before[entry.position], self.ledger.after[entry.new_position]
-        return changed_words(old, new, "before" if before else "after")
+        return changed_words(self.ledger.before[entry.position], self.ledger.after[entry.new_position], side)
 
     def _word(self, entry: MessageFate, moved: bool) -> str:
         if entry.fate == "summarised":
@@ -293,22 +280,47 @@ class _Builder:
         return "moved" if moved and entry.fate == "kept" else entry.fate
 
 
+def _pieces(band: Band) -> Iterator[Band]:
+    """A tall band in pieces, so that a part of it can be left out; one with a left-out block stays whole."""
+    height = max(len(band.left), len(band.right))
+    if height <= _TALLEST_PIECE or any(isinstance(row, LeftOutRow) for row in band.right):
+        yield band
+        return
+    for start in range(0, height, _TALLEST_PIECE):
+        end = start + _TALLEST_PIECE
+        yield Band(band.left[start:end], band.right[start:end])
+
+
 def _is_unchanged(band: Band) -> bool:
     row = band.left[0]
-    return isinstance(row, MessageRow) and row.fate == "kept" and not row.lit
+    return isinstance(row, MessageRow) and row.fate == "kept"
 
 
-def _fold(rows: Sequence[LeftRow | RightRow]) -> FoldedRow:
+def _first(rows: Sequence[LeftRow]) -> int:
+    row = rows[0]
+    return row.first if isinstance(row, FoldedRow) else row.position
+
+
+def _last(rows: Sequence[LeftRow]) -> int:
+    """The last message that rows stand for: an opened run has its messages in the rows that follow it."""
+    row = rows[-1]
+    if isinstance(row, FoldedRow):
+        return row.first - 1 if row.opened else row.last
+    return row.position
+
+
+def _fold(rows: Sequence[LeftRow | RightRow], key: int, opened: bool) -> FoldedRow:
     messages = [row for row in rows if isinstance(row, MessageRow)]
     fate: RowFate = messages[0].fate
     return FoldedRow(
+        key=key,
         first=messages[0].position,
         last=messages[-1].position,
         count=len(messages),
         tokens=sum(row.tokens for row in messages),
         fate=fate,
         word=messages[0].word,
-        lit=any(row.lit for row in messages),
+        opened=opened,
     )
 
 
@@ -321,24 +333,3 @@ def _used_in(ledger: Ledger, names: dict[int, str]) -> dict[int, tuple[str, ...]
             for source in sentence.sources:
                 found[source] = (*found.get(source, ()), f"{name}.{number}")
     return found
-
-
-def _lit(ledger: Ledger, selected: Selection) -> tuple[set[int], set[tuple[int, int]]]:
-    """The originals and the sentences that belong to the selection."""
-    if selected is None:
-        return set(), set()
-    numbered = [
-        (entry.position, number, sentence)
-        for entry in ledger.new_messages
-        for number, sentence in enumerate(entry.sentences, start=1)
-    ]
-    if isinstance(selected, int):
-        on_it = {(place, number) for place, number, sentence in numbered if selected in sentence.sources}
-        return {selected}, on_it
-    sources = {
-        source
-        for place, number, sentence in numbered
-        if (place, number) == tuple(selected)
-        for source in sentence.sources
-    }
-    return sources, {(selected[0], selected[1])}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from koogbook.compression.fact_check import Fact, FactFinding, check_facts
 from koogbook.messages.history_diff import diff_messages
 from koogbook.messages.ledger import Fate, Ledger, NewMessage
@@ -13,29 +16,162 @@ from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt, as_messages
 from koogbook.messages.word_diff import longest_increasing
 from koogbook.notebook.views.diff_view.checks import checks, fact_rows
+from koogbook.notebook.views.diff_view.detail import beginning, detail
 from koogbook.notebook.views.diff_view.model import (
+    Band,
     Bracket,
+    Choices,
     DiffState,
+    FoldedRow,
     FullText,
     MessageRow,
+    Page,
     Selection,
     SummaryRow,
     Total,
 )
-from koogbook.notebook.views.diff_view.rows import Rows, diff_rows, summary_names
+from koogbook.notebook.views.diff_view.pages import Parts, lit_band, messages_in, page_words, parts_of
+from koogbook.notebook.views.diff_view.rows import RowBuilder
+from koogbook.notebook.views.diff_view.selection import lit, summary_names
+from koogbook.notebook.views.diff_view.ways import changes
 from koogbook.notebook.views.look.measure import count, duration
-from koogbook.notebook.views.message_preview import full_text, role_mark
+from koogbook.notebook.views.message_preview import role_mark
 
-#: A message in full is cut here, and all of them together here, so that a saved cell stays small.
-LONGEST_TEXT = 4_000
+#: So many bytes of messages in full, so that a saved cell stays small; a page has more rows, and fewer of these.
 ALL_TEXTS = 40_000
+PAGE_TEXTS = 20_000
 _TEXT_FRAME = 400
 
+_NOTHING_CHOSEN = Choices()
 _FATES: tuple[Fate, ...] = ("kept", "edited", "memory", "summarised", "dropped")
 
 
+class Comparison:
+    """A ledger with all that is worked out of it once, whatever a reader selects, opens or turns to."""
+
+    def __init__(self, ledger: Ledger, facts: Sequence[FactFinding] = ()) -> None:
+        self.ledger = ledger
+        self.facts = tuple(facts)
+        self.names = summary_names(ledger)
+        self._builder = RowBuilder(ledger)
+        self._opened: tuple[Choices, tuple[Band, ...], Parts] | None = None
+        self._shown: tuple[Choices, _Shown] | None = None
+        self._words = DiffState(
+            name="",
+            strategy=ledger.strategy,
+            status=ledger.status,
+            messages_before=len(ledger.before),
+            messages_after=len(ledger.after),
+            tokens_before=ledger.tokens_before,
+            tokens_after=ledger.tokens_after,
+            saved_share=ledger.saved_share,
+            effort=_effort(ledger),
+            totals=tuple(_totals(ledger, self.names)),
+            bands=(),
+            brackets=(*_brackets("before", ledger.before), *_brackets("after", ledger.after)),
+            facts=fact_rows(ledger, self.facts, self.names),
+            checks=checks(ledger, self.facts, self.names, _moved(ledger)),
+            texts=(),
+        )
+
+    def state(
+        self,
+        *,
+        name: str = "",
+        selected: Selection = None,
+        choices: Choices = _NOTHING_CHOSEN,
+        compressions: tuple[str, ...] = (),
+        compression: int = 0,
+    ) -> DiffState:
+        """What a prompt diff shows; see :func:`diff_state`."""
+        shown = self._show(choices)
+        light = lit(self.ledger, selected)
+        return replace(
+            self._words,
+            name=name,
+            bands=tuple(lit_band(band, light) for band in shown.bands),
+            texts=shown.texts,
+            selected=selected,
+            cut_at=shown.cut_at,
+            cut_messages=shown.cut_messages,
+            texts_left_out=shown.texts_left_out,
+            detail=detail(self.ledger, self.facts, selected),
+            page=shown.page,
+            choices=choices,
+            folds=shown.folds,
+            changes=shown.changes,
+            compressions=compressions,
+            compression=compression,
+        )
+
+    def bands(self, choices: Choices) -> tuple[Band, ...]:
+        """All rows, whatever page is shown."""
+        return self._open(choices)[0]
+
+    def parts(self, choices: Choices) -> Parts:
+        """The pages of these rows."""
+        return self._open(choices)[1]
+
+    def _open(self, choices: Choices) -> tuple[tuple[Band, ...], Parts]:
+        folds = replace(choices, page=0, form="")
+        if self._opened is None or self._opened[0] != folds:
+            bands = tuple(self._builder.bands(choices.opens))
+            self._opened = (folds, bands, parts_of(bands, self._builder.most_rows))
+        return self._opened[1:]
+
+    def _show(self, choices: Choices) -> _Shown:
+        wanted = replace(choices, form="")
+        if self._shown is None or self._shown[0] != wanted:
+            bands, parts = self._open(choices)
+            self._shown = (wanted, _shown(self.ledger, self._builder, bands, parts, choices.page))
+        return self._shown[1]
+
+
+class _Shown(Struct, frozen=True, kw_only=True):
+    """The rows of a page before anything is selected, and what goes with them."""
+
+    bands: tuple[Band, ...]
+    cut_at: int | None
+    cut_messages: int
+    page: Page
+    folds: int
+    changes: int
+    texts: tuple[FullText, ...]
+    texts_left_out: int
+
+
+def _shown(ledger: Ledger, builder: RowBuilder, bands: Sequence[Band], parts: Parts, number: int) -> _Shown:
+    whole = range(len(bands))
+    if not parts.pages:
+        kept: Sequence[int] = whole
+    elif number == 0:
+        kept = [*whole[: parts.head], *whole[len(bands) - parts.tail :]]
+    else:
+        kept = parts.pages[number - 1]
+    shown = tuple(builder.with_words(bands[index]) for index in kept)
+    cut = bool(parts.pages) and number == 0
+    texts, texts_left_out = _texts(ledger, shown, PAGE_TEXTS if number else ALL_TEXTS)
+    return _Shown(
+        bands=shown,
+        cut_at=parts.head if cut else None,
+        cut_messages=messages_in(bands[parts.head : len(bands) - parts.tail]) if cut else 0,
+        page=Page(number, len(parts.pages), page_words(shown), parts.page_of(parts.head))
+        if parts.pages
+        else Page(),
+        folds=sum(isinstance(row, FoldedRow) for band in bands for row in band.left),
+        changes=len(changes(bands)),
+        texts=texts,
+        texts_left_out=texts_left_out,
+    )
+
+
 def diff_state(
-    ledger: Ledger, *, facts: Sequence[FactFinding] = (), name: str = "", selected: Selection = None
+    ledger: Ledger,
+    *,
+    facts: Sequence[FactFinding] = (),
+    name: str = "",
+    selected: Selection = None,
+    choices: Choices = _NOTHING_CHOSEN,
 ) -> DiffState:
     """What a prompt diff shows of one compression.
 
@@ -43,32 +179,11 @@ def diff_state(
         ledger: The record of the compression.
         facts: What :func:`koogbook.compression.fact_check.check_facts` found.
         name: What the view is of, such as ``trip, compression 1 of 1``.
-        selected: An original's position, or (new position of a summary, number of a sentence from 1).
+        selected: An original's position, (new position of a summary, number of a sentence from 1), or a place of the
+            second history.
+        choices: Page, open runs and form.
     """
-    names = summary_names(ledger)
-    rows = diff_rows(ledger, selected)
-    texts, texts_left_out = _texts(ledger, rows)
-    return DiffState(
-        name=name,
-        strategy=ledger.strategy,
-        status=ledger.status,
-        messages_before=len(ledger.before),
-        messages_after=len(ledger.after),
-        tokens_before=ledger.tokens_before,
-        tokens_after=ledger.tokens_after,
-        saved_share=ledger.saved_share,
-        effort=_effort(ledger),
-        totals=tuple(_totals(ledger, names)),
-        bands=rows.bands,
-        brackets=(*_brackets("before", ledger.before), *_brackets("after", ledger.after)),
-        facts=fact_rows(ledger, facts, names),
-        checks=checks(ledger, facts, names, _moved(ledger)),
-        texts=texts,
-        selected=selected,
-        cut_at=rows.cut_at,
-        cut_messages=rows.cut_messages,
-        texts_left_out=texts_left_out,
-    )
+    return Comparison(ledger, facts).state(name=name, selected=selected, choices=choices)
 
 
 def diff_state_of(
@@ -155,14 +270,14 @@ def _brackets(side: Any, messages: Sequence[Message]) -> Iterator[Bracket]:
         yield Bracket(side, call, result, call == pairing.tail)
 
 
-def _texts(ledger: Ledger, rows: Rows) -> tuple[tuple[FullText, ...], int]:
+def _texts(ledger: Ledger, bands: Sequence[Band], room: int) -> tuple[tuple[FullText, ...], int]:
     """The messages of both sides in full, those in rows first; kept ones once."""
-    shown = {row.position for band in rows.bands for row in band.left if isinstance(row, MessageRow)}
+    shown = {row.position for band in bands for row in band.left if isinstance(row, MessageRow)}
     hidden = [position for position in range(len(ledger.before)) if position not in shown]
     same = {entry.new_position for entry in ledger.fates if entry.fate in ("kept", "memory")}
     fresh = [
         row.position
-        for band in rows.bands
+        for band in bands
         for row in band.right
         if isinstance(row, MessageRow | SummaryRow) and row.position not in same
     ]
@@ -170,14 +285,15 @@ def _texts(ledger: Ledger, rows: Rows) -> tuple[tuple[FullText, ...], int]:
         ("before", place) for place in [*sorted(shown), *hidden]
     ]
     texts: list[FullText] = []
-    room = ALL_TEXTS
     for side, position in wanted:
+        if room <= 0:
+            break
         message = ledger.before[position] if side == "before" else ledger.after[position]
-        whole = full_text(message)
-        cut = whole[:LONGEST_TEXT]
-        if len(cut) > room:
+        cut, left_out = beginning(message)
+        size = len(cut.encode("utf-8", "surrogatepass"))
+        if size > room:
             continue
-        room -= len(cut) + _TEXT_FRAME
+        room -= size + _TEXT_FRAME
         texts.append(
             FullText(
                 "before" if side == "before" else "after",
@@ -185,7 +301,7 @@ def _texts(ledger: Ledger, rows: Rows) -> tuple[tuple[FullText, ...], int]:
                 role_mark(message),
                 message.tokens,
                 cut,
-                len(whole) - len(cut),
+                left_out,
             )
         )
     texts.sort(key=lambda text: (text.side == "after", text.position))

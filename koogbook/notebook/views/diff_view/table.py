@@ -23,41 +23,52 @@ from koogbook.notebook.views.diff_view.model import (
     MessageRow,
     RightRow,
     SentenceRow,
+    Side,
 )
 from koogbook.notebook.views.diff_view.spans import merged_spans
 from koogbook.notebook.views.look.glyphs import glyph
-from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.markup import Attribute, Element, h
 from koogbook.notebook.views.look.measure import count, thousands
 
 _SIDE = (30, None, 100, 76)
 _NARROWEST = 640
+_WINDOW = 640
+#: What is scrolled to stands below the head, not under it.
+_IN_WINDOW = f"overflow:auto;max-height:{_WINDOW}px;scroll-padding:64px 0 8px"
+_STAYS = "position:sticky;top:0;z-index:1"
+_OVER_ROWS = "background:var(--kb-paper);box-shadow:0 1px 0 var(--kb-line)"
 _TABLE = (
     "border-collapse:collapse;table-layout:fixed;width:100%;margin:0;border:0;font-size:12px;line-height:17px"
 )
 _PICTURE = "padding:0;vertical-align:top"
-_HEAD = "padding:8px 12px;font-size:12px;font-weight:400;text-align:left;vertical-align:bottom"
+_SIDE_HEAD = "padding:8px 12px;font-size:12px;font-weight:400;text-align:left;vertical-align:bottom"
 
 
 def side_by_side(state: DiffState) -> Element:
     """Before at the left, after at the right, lines between; each table row is one line of the layout."""
     layout = lay_out(state)
-    return h(
-        "div",
+    return _in_window(
         _table(
             "Messages before and after, with tokens and fate",
             (BRACKETS, *_SIDE, MIDDLE, *_SIDE),
             _lines(state, layout),
-            h("thead", _side_heads(state), _column_heads()),
+            h("thead", _side_heads(state), _column_heads(), live={"style": _STAYS}),
             f"{_TABLE};min-width:{_NARROWEST}px",
         ),
-        cls="kb-scroll",
+        layout.height,
     )
 
 
 def inline(state: DiffState) -> Element:
     """Both histories in one column, in the order of the original one."""
     rows = [row for index in range(len(state.bands)) for row in _inline_band(state, index)]
-    return _table("Messages, with tokens and fate", _SIDE, rows, None, _TABLE)
+    return _in_window(_table("Messages, with tokens and fate", _SIDE, rows, None, _TABLE), len(rows) * ROW)
+
+
+def _in_window(drawn: Element, height: int) -> Element:
+    """Of a tall table the live form shows a window, so that what is selected in it can be read below it."""
+    live = {"style": _IN_WINDOW} if height > _WINDOW else None
+    return h("div", drawn, cls="kb-scroll", live=live)
 
 
 def _table(
@@ -90,7 +101,7 @@ def _side_heads(state: DiffState) -> Element:
     return _tr(
         [
             _side_head("Before", state.messages_before, state.tokens_before, CELLS + 1),
-            h("td"),
+            _head("td", style=""),
             _side_head(word, state.messages_after, state.tokens_after, CELLS),
         ],
         line="line",
@@ -100,12 +111,20 @@ def _side_heads(state: DiffState) -> Element:
 def _side_head(word: str, messages: int, tokens: int, columns: int) -> Element:
     size = f" {count(messages, 'message')} \u00b7 {thousands(tokens)} tokens"
     name = h("strong", word, cls="kb-strong")
-    return h("th", name, h("span", size, cls="kb-quiet"), scope="colgroup", colspan=columns, style=_HEAD)
+    return _head(
+        "th", name, h("span", size, cls="kb-quiet"), scope="colgroup", colspan=columns, style=_SIDE_HEAD
+    )
+
+
+def _head(tag: str, *children: Element | str, style: str, cls: str = "", **attributes: Attribute) -> Element:
+    """A cell of the head. In the live form the head stays where rows move, and collapsed borders move with the rows."""
+    live = {"style": f"{style};{_OVER_ROWS}".lstrip(";")}
+    return h(tag, *children, cls=cls, style=style or None, live=live, **attributes)
 
 
 def _column_heads() -> Element:
     heads = [
-        h(
+        _head(
             "th",
             word,
             scope="col",
@@ -119,7 +138,7 @@ def _column_heads() -> Element:
             ("fate", "left", 6),
         )
     ]
-    return _tr([h("td"), *heads, h("td"), *heads])
+    return _tr([_head("td", style=""), *heads, _head("td", style=""), *heads])
 
 
 def _lines(state: DiffState, layout: Layout) -> list[Element]:
@@ -127,8 +146,12 @@ def _lines(state: DiffState, layout: Layout) -> list[Element]:
     rows: list[Element] = []
     for line, height in enumerate(layout.heights):
         cut = line == layout.cut_line
-        left = [cut_cell(state.cut_messages)] if cut else _side(layout.left.get(line), most)
-        right = [paper(1)] if cut else _side(layout.right.get(line), most)
+        left = (
+            [cut_cell(state.cut_messages, state.page.cut)]
+            if cut
+            else _side(layout.left.get(line), most, "before")
+        )
+        right = [paper(1)] if cut else _side(layout.right.get(line), most, "after")
         if line == 0:
             left = [_picture(bracket_picture(state, layout), layout), *left]
             right = [_picture(middle_picture(state, layout), layout), *right]
@@ -140,7 +163,7 @@ def _picture(drawn: Element, layout: Layout) -> Element:
     return h("td", drawn, rowspan=len(layout.heights), style=_PICTURE)
 
 
-def _side(placed: Placed | None, most: int) -> list[Element]:
+def _side(placed: Placed | None, most: int, side: Side) -> list[Element]:
     if placed is None:
         return []
     match placed.row:
@@ -151,7 +174,7 @@ def _side(placed: Placed | None, most: int) -> list[Element]:
         case SentenceRow():
             return sentence_cells(placed.row, placed.lines)
         case row:
-            return cells(row, most)
+            return cells(row, most, side)
 
 
 # ------------------------------------------------------------------------------------------- one column
@@ -160,7 +183,7 @@ def _side(placed: Placed | None, most: int) -> list[Element]:
 def _inline_band(state: DiffState, index: int) -> Iterator[Element]:
     band, most = state.bands[index], _most_tokens(state)
     if index == state.cut_at:
-        yield _tr([cut_cell(state.cut_messages)])
+        yield _tr([cut_cell(state.cut_messages, state.page.cut)])
     if band.same:
         yield _inline_same(band.left[0], band.right[0], most)
         return
@@ -174,7 +197,7 @@ def _inline_same(left: LeftRow, right: RightRow, most: int) -> Element:
     found = cells(left, most)
     if not (isinstance(left, MessageRow) and isinstance(right, MessageRow) and left.spans):
         return _tr(found)
-    text = message_text(left, merged_spans(left.spans, right.spans))
+    text = message_text(left, "before", merged_spans(left.spans, right.spans))
     found[1] = h("td", text, cls=found[1].cls, style=LEFT)
     return _tr(found, EDITED_ROW)
 
@@ -189,4 +212,4 @@ def _inline_right(row: RightRow, most: int) -> Element:
         case SentenceRow():
             return _tr(sentence_cells(row, None))
         case _:
-            return _tr(cells(row, most))
+            return _tr(cells(row, most, "after"))

@@ -18,6 +18,7 @@ from koogbook.notebook.views.diff_view.model import (
     SentenceRow,
     SummaryRow,
     fold_words,
+    sources_in_words,
 )
 from koogbook.notebook.views.diff_view.spans import merged_spans
 from koogbook.notebook.views.look.measure import count, cut_end, percent, plain, thousands
@@ -28,6 +29,8 @@ MARKS = {"kept": "=", "edited": "~", "memory": "m", "summarised": "s", "dropped"
 _ROLES = {"assistant": "assist."}
 _CHECKS = {"ok": "ok", "note": "note", "bad": "BAD"}
 _FOUND = {"lost": "LOST", "never there": "NEVER THERE"}
+_SIGNS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+_MOST_LINES = 12
 _TEXT = 52
 _ORIGIN = 36
 _FEW = 4
@@ -37,7 +40,7 @@ _LEAD = 16
 
 def diff_text(state: DiffState) -> str:
     """The diff as text: what happened, the totals, the rows, the facts, the checks."""
-    blocks = [_head(state), _totals(state), _rows(state), _facts(state), _checks(state)]
+    blocks = [_head(state), _totals(state), _rows(state), _selected(state), _facts(state), _checks(state)]
     lines = "\n\n".join("\n".join(block) for block in blocks if block)
     return "\n".join(line.rstrip() for line in lines.split("\n"))
 
@@ -82,7 +85,14 @@ def _rows(state: DiffState) -> list[str]:
     rule = f"  {'-' * (width + 2)}  -------  -------  -------  {'-' * _TEXT}  -----"
     pairs = _pair_marks(state)
     bands = [list(_band(band, width, pairs)) for band in state.bands]
-    return [head, rule, *_shortened(bands, state)]
+    return [*_page(state), head, rule, *_shortened(bands, state)]
+
+
+def _page(state: DiffState) -> list[str]:
+    page = state.page
+    return (
+        [plain(f"  page {page.number} of {page.count}   {page.words}")[:COLUMNS], ""] if page.number else []
+    )
 
 
 def _shortened(bands: list[list[list[str]]], state: DiffState) -> Iterator[str]:
@@ -128,7 +138,7 @@ def _left_row(row: LeftRow, band: Band, width: int, pairs: dict[tuple[bool, int]
     if isinstance(row, FoldedRow):
         other = band.right[0] if band.same else None
         new = _range(other) if isinstance(other, FoldedRow) else "-"
-        text = f"{fold_words(row)}, {row.first} to {row.last}"
+        text = f"{fold_words(row)}, {row.first} to {row.last}{':' if row.opened else ''}"
         return _line(MARKS[row.fate], "...", "", row.word, row.tokens, text, new, row.lit, width)
     new = "-" if row.partner is None else str(row.partner)
     if row.used_in:
@@ -150,8 +160,8 @@ def _right_row(row: RightRow, width: int, pairs: dict[tuple[bool, int], str]) ->
             yield from wrap(why, COLUMNS, initial_indent=indent, subsequent_indent=indent)
         case SummaryRow():
             sources = f"{thousands(row.source_tokens)} -> " if row.sources else ""
-            text = f"{row.name}: {count(len(row.sources), 'message')}, {sources}{thousands(row.tokens)}"
-            yield _line("+", "", "summary", "new", row.tokens, text, str(row.position), False, width)
+            text = f"{row.name}: {sources_in_words(row)}, {sources}{thousands(row.tokens)}"
+            yield _line("+", "", "summary", "new", row.tokens, text, str(row.position), row.lit, width)
         case SentenceRow():
             yield from _sentence(row, indent)
         case FoldedRow():
@@ -217,13 +227,12 @@ def _range(row: FoldedRow) -> str:
 
 def _both(removed: Sequence[WordSpan], added: Sequence[WordSpan]) -> str:
     """Both sides of an edit in one line, from a few words before the first change on."""
-    signs = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
     spans = merged_spans(removed, added)
     lead = next((index for index, span in enumerate(spans) if span.kind != "same"), len(spans))
     before = "".join(span.text for span in spans[:lead])
     if len(before) > _LEAD:
         before = f"... {before[-_LEAD:].partition(' ')[2]}"
-    return before + "".join(signs[span.kind].format(span.text) for span in spans[lead:])
+    return before + "".join(_SIGNS[span.kind].format(span.text) for span in spans[lead:])
 
 
 def _pair_marks(state: DiffState) -> dict[tuple[bool, int], str]:
@@ -237,6 +246,32 @@ def _pair_marks(state: DiffState) -> dict[tuple[bool, int], str]:
             marks[left, position] = "|"
         marks[left, bracket.first], marks[left, bracket.last] = "\\ pair", "/"
     return marks
+
+
+# ------------------------------------------------------------------------------------------- selection
+
+
+def _selected(state: DiffState) -> list[str]:
+    found = state.detail
+    if found is None:
+        return []
+    tokens = "" if found.tokens is None else f"   {count(found.tokens, 'token')}"
+    lines = [f"  Selected: {plain(found.title, 40)}   {plain(found.word, 20)}{tokens}"]
+    lines += wrap(plain(found.reason), COLUMNS, initial_indent="    ", subsequent_indent="    ")
+    for links in found.links:
+        more = f" and {thousands(links.more)} more" if links.more else ""
+        words = f"{links.about}: {' '.join(link.word for link in links.links)}{more}"
+        lines += wrap(plain(words), COLUMNS, initial_indent="    ", subsequent_indent="      ")
+    if found.lost:
+        words = f"LOST, was here: {', '.join(found.lost)}"
+        lines += wrap(plain(words), COLUMNS, initial_indent="    ", subsequent_indent="      ")
+    text = "".join(_SIGNS[span.kind].format(span.text) for span in found.spans) or found.text
+    shown = wrap(plain(text), COLUMNS - 6, initial_indent="    | ", subsequent_indent="    | ")
+    lines += shown[:_MOST_LINES]
+    if len(shown) > _MOST_LINES or found.left_out:
+        whole = "view.selected.sentence" if found.tokens is None else "view.selected.message.text"
+        lines.append(f"    | ... all of it: {whole}")
+    return [line[:COLUMNS] for line in lines]
 
 
 # ------------------------------------------------------------------------------------------- proofs

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from koogbook.notebook.views.diff_view.model import Check, DiffState, FullText, Selection, Total
+from koogbook.notebook.views.diff_view.panel import panel
 from koogbook.notebook.views.diff_view.state import diff_state, diff_state_of
 from koogbook.notebook.views.diff_view.table import inline, side_by_side
 from koogbook.notebook.views.diff_view.text import diff_text, sentence
+from koogbook.notebook.views.look.controls import button, choice, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, percent, thousands
@@ -15,6 +19,8 @@ from koogbook.notebook.views.look.pieces import STATES, Column, frame, pair, sta
 
 __all__ = ["DiffState", "Selection", "diff_element", "diff_state", "diff_state_of", "diff_text"]
 
+#: Of more rows than these, a live view has the table in one form only.
+_MOST_IN_BOTH = 60
 _TONES = {
     "kept": "ink2",
     "edited": "warn",
@@ -32,11 +38,10 @@ def diff_element(state: DiffState) -> Element:
     body = [_totals(state)]
     if state.status == "refused":
         body.insert(0, _refused(state))
-    if state.bands:
-        body.append(h("div", side_by_side(state), cls="kb-wide"))
-        body.append(h("div", inline(state), cls="kb-narrow"))
-    else:
-        body.append(h("p", "Both histories are empty.", cls="kb-band kb-quiet"))
+    body += [_pager(state)] if state.page.count else []
+    body.append(h("div", *_rows(state)))
+    # Always there, so that a selection changes nothing around it.
+    body.append(h("div", panel(state.detail) if state.detail else None))
     body.append(_proofs(state))
     if state.texts:
         body.append(_full_texts(state))
@@ -48,6 +53,89 @@ def diff_element(state: DiffState) -> Element:
         status=said[0].upper() + said[1:],
         body=body,
         foot=_foot(state),
+        tools=_tools(state),
+        keys=_keys(state),
+    )
+
+
+def _rows(state: DiffState) -> list[Element]:
+    """The table for both widths of a page, or for the one that a reader chose."""
+    if not state.bands:
+        return [h("p", "Both histories are empty.", cls="kb-band kb-quiet")]
+    match state.choices.form:
+        case "side by side":
+            return [side_by_side(state)]
+        case "inline":
+            return [inline(state)]
+        case _:
+            return [h("div", side_by_side(state), cls="kb-wide"), h("div", inline(state), cls="kb-narrow")]
+
+
+def of_one_form(state: DiffState) -> DiffState:
+    """For a live view: of many rows one table alone, so that it stays small; of few ones both, as they are."""
+    rows = sum(max(len(band.left), len(band.right)) for band in state.bands)
+    if state.choices.form or rows <= _MOST_IN_BOTH:
+        return state
+    return replace(state, choices=replace(state.choices, form="side by side"))
+
+
+def _tools(state: DiffState) -> Element:
+    """What can be done beside selecting: the next change, the next lost fact, all runs, another compression."""
+    numbered = [(str(number), word) for number, word in enumerate(state.compressions, start=1)]
+    opened = state.choices.all_open
+    return tools(
+        choice("compression", str(state.compression), numbered, name="Compression of the run")
+        if len(numbered) > 1
+        else None,
+        button("Next change", "next", key="n", off=not state.changes),
+        button("Lost fact", "lost", key="f", off=all(row.found != "lost" for row in state.facts))
+        if state.facts
+        else None,
+        button(
+            "Fold" if opened else "Unfold",
+            "unfold",
+            key="x",
+            name="Fold all runs" if opened else "Unfold all runs",
+        )
+        if state.folds
+        else None,
+    )
+
+
+def _keys(state: DiffState) -> Element:
+    return keys(
+        ("\u2191 \u2193", "move"),
+        ("Enter", "inspect"),
+        ("n", "next change"),
+        *((("f", "lost fact"),) if state.facts else ()),
+        ("s", "sources"),
+        *((("x", "fold" if state.choices.all_open else "unfold"),) if state.folds else ()),
+        *((("[ ]", "page"),) if state.page.count else ()),
+        ("Esc", "leave"),
+    )
+
+
+def _pager(state: DiffState) -> Element:
+    """Which part of a long diff is shown, and the ways to the others."""
+    page = state.page
+    here = (
+        f"page {page.number} of {page.count}"
+        if page.number
+        else f"start and end of {count(page.count, 'page')}"
+    )
+    form = of_one_form(state).choices.form
+    return h(
+        "div",
+        button("Start and end", "page", "0", on=not page.number),
+        button("Earlier", "page", "earlier", key="[", off=not page.number),
+        button("Later", "page", "later", key="]", off=page.number == page.count),
+        h("span", h("strong", here, cls="kb-strong"), f" \u00b7 {page.words}", cls="kb-small"),
+        tools(
+            button("Side by side", "form", "side by side", on=form == "side by side"),
+            button("Inline", "form", "inline", on=form == "inline"),
+        ),
+        cls="kb-band",
+        style="display:flex;flex-wrap:wrap;align-items:center;gap:4px 8px",
     )
 
 
@@ -61,6 +149,8 @@ def _refused(state: DiffState) -> Element:
 
 def _foot(state: DiffState) -> str:
     words = ["struck and hatched: left out", "diamond: into a summary"]
+    if state.page.number:
+        words.append(f"page {state.page.number} of {state.page.count}")
     if state.cut_messages:
         words.append(f"{count(state.cut_messages, 'message')} not shown in rows")
     return " \u00b7 ".join(words)
