@@ -24,6 +24,7 @@ from koogbook.messages.words import distinct_words
 LEAST_SIMILARITY = 0.6
 
 _CANDIDATES = 8
+_MOST_COMPARED = 200_000  # characters
 _SAME_ID = "same id, other content"
 
 
@@ -158,7 +159,7 @@ class _Matches:
 
     def _match_nearest(self, place: int, positions: Sequence[int], expected: int) -> None:
         """Take the most similar of the few that stand about there: the whole gap would cost its square."""
-        wanted = distinct_words(searchable_text(self.after[place]))
+        wanted = _compared_words(self.after[place])
         start = max(0, min(expected - _CANDIDATES // 2, len(positions) - _CANDIDATES))
         best, nearest = 0.0, -1
         for position in positions[start : start + _CANDIDATES]:
@@ -171,7 +172,7 @@ class _Matches:
 
     def _words(self, position: int) -> set[str]:
         if position not in self.words:
-            self.words[position] = distinct_words(searchable_text(self.before[position]))
+            self.words[position] = _compared_words(self.before[position])
         return self.words[position]
 
     def diff(self) -> HistoryDiff:
@@ -187,6 +188,11 @@ class _Matches:
             else:
                 fates[position] = MessageFate(position, "kept", tokens[position], place)
         return HistoryDiff(tuple(fates), self.new_positions())
+
+
+def _compared_words(message: Message) -> set[str]:
+    """The words by which an edited message is known again; those of the beginning are enough for a very long one."""
+    return distinct_words(searchable_text(message)[:_MOST_COMPARED])
 
 
 def _content_key(message: Message) -> object:

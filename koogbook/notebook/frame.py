@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 PACE = 0.1
 _SHARE = 0.2
 
+#: Seconds that a widget outlives its place on the page: one that is closed while a front end is still making its view
+#: leaves an error in there.
+GRACE = 2.0
+
 
 def is_static() -> bool:
     """Whether views are shown without a widget: asked for by ``KOOGBOOK_STATIC``, or there is no kernel."""
@@ -37,16 +41,21 @@ def bundle(view: View[Any]) -> dict[str, Any]:
 
 def show(view: View[Any]) -> None:
     """Show a view under the cell that is running; without a notebook, print it."""
-    if _shell() is None:
-        print(view)
-        return
     if is_static():
-        _display(bundle(view), view.title)
+        show_static(view)
         return
     live = _live.get(id(view))
     if live is None:
         live = _live[id(view)] = Live(view)
     live.show(defining_cell())
+
+
+def show_static(view: View[Any]) -> None:
+    """Show the static form of a view; without a notebook, print it."""
+    if _shell() is None:
+        print(view)
+    else:
+        _display(bundle(view), view.title)
 
 
 def close(view: View[Any]) -> None:
@@ -85,6 +94,7 @@ class Live:
         self._loop = _running_loop()
         self._places: list[tuple[str, str]] = []
         self._shown = 0
+        self._went_on = view.goes_on
         self._pace = Pace(self._draw, self._loop)
         self._stop = view.watch(self._pace.nudge)
         if view.goes_on:
@@ -110,16 +120,19 @@ class Live:
 
     def freeze(self) -> int:
         """Turn it into its static form wherever it is shown; gives in how many places."""
-        self.end()
         for handle, _ in self._places:
             _display(bundle(self.view), self.view.title, handle, update=True)
+        self.end(after=GRACE)
         return len(self._places)
 
-    def end(self) -> None:
-        """Free everything."""
+    def end(self, *, after: float = 0.0) -> None:
+        """Free everything; the widget so many seconds later."""
         self._stop()
         self._pace.stop()
-        self.widget.close()
+        if after and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_later(after, self.widget.close)
+        else:
+            self.widget.close()
 
     def _mime(self) -> dict[str, Any]:
         return {
@@ -141,17 +154,16 @@ class Live:
             self.view.refresh()
 
     def _draw(self) -> None:
-        went_on = self.view.goes_on
+        went_on, self._went_on = self._went_on, self.view.goes_on
         try:
             self._drawn = self.view.element
         except Exception as problem:
             # The last good picture stays, and says why there is no newer one.
             self.view.trouble = f"No newer picture could be made: {type(problem).__name__}: {problem}"
         self.widget.update(live_tree(self.view.live_element(self._drawn)))
-        if went_on and self.view.goes_on:
+        if self._went_on:
             self._pace.nudge()
         elif went_on:
-            self.view.refresh()
             self.settle()
 
 

@@ -12,6 +12,9 @@ from koogbook.errors import WrongLoopError
 from koogbook.notebook import frame
 from koogbook.notebook.views.run_view.runs import RunView
 
+#: Seconds after which a run that still goes on gets a panel: what is over sooner is shown when it is over.
+SHOWN_AFTER = 0.15
+
 
 class WatchedRun:
     """A run that goes on by itself: ``await`` it to get the :class:`koogbook.Run`, or ``cancel()`` it.
@@ -25,10 +28,9 @@ class WatchedRun:
         self.run: Run | None = None
         #: Its view, likewise.
         self.view: RunView | None = None
-        self._settled = False
-        self._task = asyncio.get_running_loop().create_task(
-            self._go(input, session_id), name=f"koogbook run of {agent.id}"
-        )
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._task = self._loop.create_task(self._go(input, session_id), name=f"koogbook run of {agent.id}")
 
     @property
     def done(self) -> bool:
@@ -55,15 +57,21 @@ class WatchedRun:
         self.run = run
         self.view = RunView(run, max_iterations=self.agent.max_iterations, stop=self.cancel)
         if not frame.is_static():
-            frame.show(self.view)
+            self._timer = self._loop.call_later(SHOWN_AFTER, self._show, self.view)
+
+    def _show(self, view: RunView) -> None:
+        self._timer = None
+        frame.show(view)
 
     def _end(self) -> None:
         """The panel ends as its static form; where there is no live one, this is the only time it is shown."""
         if self.view is None:
             return
         self.view.refresh()
-        if frame.is_static():
-            frame.show(self.view)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._timer is not None or frame.is_static():
+            frame.show_static(self.view)
         else:
             self.view.close()
 

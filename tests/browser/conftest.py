@@ -65,6 +65,14 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    """Where the pictures of a test run are kept, to be looked at: ``build/screenshots``."""
+    folder = Path(__file__).parents[2] / "build" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @pytest.fixture
 def chromium_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     """A function that shows a document and gives the page: ``chromium_page(html, width=640, theme="dark")``."""

@@ -263,3 +263,32 @@ def test_motion_stops_where_it_is_not_wanted(chromium: Any) -> None:
         return found
 
     assert (animation("no-preference"), animation("reduce")) == ("kb-spin", "none")
+
+
+def test_what_is_selected_is_brought_into_view(front: Any) -> None:
+    """Where a table scrolls inside of a view, a selection by key is not out of sight. [NBK-11]"""
+
+    def rows(picked: int) -> list[Any]:
+        many = [
+            [
+                "p",
+                {
+                    "style": "height:30px",
+                    "data-do": "select",
+                    "data-item": "",
+                    "aria-pressed": str(at == picked).lower(),
+                },
+                [],
+            ]
+            for at in range(60)
+        ]
+        return tree_of(["div", {"class": "kb-scroll", "style": "height:200px;overflow:auto"}, many])
+
+    front.evaluate("tree => window.begin(tree)", rows(-1))
+    message = {"from": 0, "version": 1, "changes": changes(rows(-1), rows(50))}
+    front.evaluate("message => window.model.say('msg:custom', message)", message)
+    inside = front.evaluate("""() => { const box = document.querySelector('#one .kb-scroll').getBoundingClientRect();
+        const row = document.querySelector('#one [aria-pressed=true]').getBoundingClientRect();
+        return row.top >= box.top && row.bottom <= box.bottom; }""")
+
+    assert inside

@@ -16,7 +16,7 @@ from koogbook.events import (
     SessionRefused,
     SessionWaiting,
 )
-from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.state import LockState, lock_state, lock_state_at, with_selection
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page
@@ -74,38 +74,73 @@ MANY = [
     for event in session(number, "worker", number / 10, number / 10 + 0.02, number / 10 + 0.09)
 ]
 SHORT = [event for number in range(20) for event in session(number, "quick", 0, 0, 0.0001 * number)]
-STORIES = [BUSY, MANY, SHORT, []]
-NAMES = ["busy", "many", "short", "empty"]
+CROWD = [
+    event
+    for number in range(60)
+    for event in session(
+        number, "worker", number / 10, number / 10 + 0.02, number / 10 + 0.3, context=f"branch_{number}"
+    )
+]
+FAILED = [*session(1, "audit", 0.0, 0.0, 1.91, context="audit"), REFUSED]
+STORIES = [
+    lock_state(BUSY),
+    lock_state(MANY),
+    lock_state(SHORT),
+    lock_state(CROWD),
+    lock_state(FAILED),
+    with_selection(lock_state(BUSY), 6),
+    with_selection(lock_state(BUSY), 99),
+    with_selection(lock_state(MANY), 200),
+    *(lock_state_at(BUSY, at) for at in (0.0, 0.4, 1.9, 2.9)),
+    lock_state_at(MANY, 20.05),
+    lock_state([]),
+]
+NAMES = [
+    "busy",
+    "many",
+    "short",
+    "crowd",
+    "failed",
+    "selected",
+    "refused",
+    "selected of many",
+    "at the beginning",
+    "at 0.4 s",
+    "at 1.9 s",
+    "at 2.9 s",
+    "at 20 s of many",
+    "empty",
+]
 
 
-def document(events: list[Event]) -> str:
+def document(state: LockState) -> str:
     """The view on a page of its own."""
-    return page("Locks", None, [Section("locks", "Sessions", "", lock_element(lock_state(events)))])
+    return page("Locks", None, [Section("locks", "Sessions", "", lock_element(state))])
 
 
-@pytest.mark.parametrize("events", STORIES, ids=NAMES)
-def test_no_text_of_the_lanes_lies_on_another(chromium_page, collisions, events):
+@pytest.mark.parametrize("state", STORIES, ids=NAMES)
+def test_no_text_of_the_lanes_lies_on_another(chromium_page, collisions, state):
     """Names stand in bars where they fit and nowhere else."""
-    assert collisions(chromium_page(document(events))) == []
+    assert collisions(chromium_page(document(state))) == []
 
 
-@pytest.mark.parametrize("events", STORIES, ids=NAMES)
-def test_the_widths_hold_in_the_widest_usual_font(chromium_page, collisions, events):
+@pytest.mark.parametrize("state", STORIES, ids=NAMES)
+def test_the_widths_hold_in_the_widest_usual_font(chromium_page, collisions, state):
     """Bars are measured without a browser and have room for DejaVu Sans."""
-    html = document(events).replace("-apple-system", "'DejaVu Sans'")
+    html = document(state).replace("-apple-system", "'DejaVu Sans'")
 
     assert collisions(chromium_page(html)) == []
 
 
-@pytest.mark.parametrize("events", STORIES, ids=NAMES)
-def test_the_page_of_the_locks_does_not_scroll_sideways(chromium_page, sideways, events):
+@pytest.mark.parametrize("state", STORIES, ids=NAMES)
+def test_the_page_of_the_locks_does_not_scroll_sideways(chromium_page, sideways, state):
     """A wide picture scrolls in its own box."""
-    assert sideways(chromium_page(document(events), width=640)) == 0
+    assert sideways(chromium_page(document(state), width=640)) == 0
 
 
 def test_a_narrow_page_says_that_the_picture_scrolls(chromium_page):
     """Nobody takes the visible part for the whole."""
-    shown = chromium_page(document(BUSY), width=640)
+    shown = chromium_page(document(lock_state(BUSY)), width=640)
 
     assert shown.get_by_text("it scrolls sideways").is_visible()
 

@@ -126,6 +126,26 @@ def test_a_live_panel_ends_as_its_static_form(kernel: Kernel) -> None:
     )
 
 
+def test_a_run_that_is_over_at_once_is_shown_when_it_is_over(kernel: Kernel) -> None:
+    """No widget comes and goes for it."""
+    ran = kernel.run("wait = 0.0; run = await kb.watch(agent, 'hello', 'quick')")
+
+    assert ([set(one["data"]) for one in ran.outputs], ran.updates) == ([{"text/plain", "text/html"}], [])
+
+
+def test_a_view_opened_during_a_run_ends_with_how_it_ended(kernel: Kernel) -> None:
+    """It follows the run to its end, and then is quiet."""
+    request = kernel.send("wait = 0.5; task = asyncio.ensure_future(agent.run('hello', 'watched'))")
+    kernel.wait_for(request)
+    kernel.run("view = kb.graph(agent.last_run); view")
+    ended = kernel.listen(1.2)
+
+    assert ("completed in" in str(sent_changes(ended)), "completed in" in str(ended.updates[-1])) == (
+        True,
+        True,
+    )
+
+
 def test_a_click_is_answered_while_a_run_goes_on(kernel: Kernel) -> None:
     """A button in a view works in the middle of a run, and not only after it. [NBK-04]"""
     view = model_of(kernel.run("view = kb.graph(trip); view.select(''); view"))
@@ -189,9 +209,11 @@ def test_a_closed_view_is_freed(kernel: Kernel) -> None:
     """A hundred views that were shown and closed leave nothing behind. [KB-132]"""
     ran = kernel.run(
         "from ipywidgets.widgets.widget import _instances\n"
+        "await asyncio.sleep(2.5)\n"  # a widget outlives its place on the page for a moment
         "before, refs = len(_instances), []\n"
         "for _ in range(100):\n"
         "    view = kb.graph(trip); view._ipython_display_(); refs.append(weakref.ref(view)); view.close(); del view\n"
+        "await asyncio.sleep(2.5)\n"
         "gc.collect()\n"
         "print(sum(one() is not None for one in refs), len(_instances) - before)"
     )

@@ -9,6 +9,7 @@ from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCa
 from koogbook.notebook.views.diff_view.model import RoleMark
 
 _LONGEST = 400
+_LONGEST_PARSED = 20_000
 
 
 def role_mark(message: Message) -> RoleMark:
@@ -60,7 +61,9 @@ def part_text(part: Text | Reasoning | Attachment | ToolCall | ToolResult | Fore
 
 
 def call_text(call: ToolCall) -> str:
-    """A call as one would write it; arguments that are no JSON object stay as the model wrote them."""
+    """A call as one would write it; arguments that are no JSON object, or very long, stay as the model wrote them."""
+    if len(call.args) > _LONGEST_PARSED:
+        return f"{call.tool}({call.args})"
     try:
         arguments = json.loads(call.args)
     except (ValueError, RecursionError):

@@ -59,6 +59,7 @@ class View(ABC, Generic[State]):
         self._subject = subject_of(self.title, of)
         self._subject.views.add(self)
         self._state: State | None = None
+        self._went_on = False
         self._watchers: list[Callable[[], None]] = []
         #: What the last click could not do; shown in the live view, and gone after the next one.
         self.trouble = ""
@@ -97,7 +98,9 @@ class View(ABC, Generic[State]):
     @property
     def state(self) -> State:
         """What it shows, as plain data."""
-        if self._state is None or self.goes_on:
+        # What was seen while it went on is not how it ended.
+        if self._state is None or self._went_on or self.goes_on:
+            self._went_on = self.goes_on
             self._state = self.look()
         return self._state
 

@@ -72,6 +72,11 @@ def _compare(before: Tree, after: Tree, path: list[int], found: list[Change]) ->
     end = 0
     while end < shorter - start and old[-1 - end] == new[-1 - end]:
         end += 1
+    # What stands in the middle of both is compared one by one, so that a neighbour that comes does not send it anew.
+    middle = min(len(old), len(new)) - start - end
+    for place in range(start, start + middle):
+        _compare(old[place], new[place], [*path, place], found)
+    start += middle
     found.append([path, "s", start, len(old) - end - start, new[start : len(new) - end]])
 
 

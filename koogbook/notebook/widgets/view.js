@@ -2,7 +2,7 @@
 // What a click means is not known here: the kernel answers with the next changes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const REACHABLE = "[data-do]:not(tr), summary, a[href]";
+const REACHABLE = "[data-do]:not(tr, td), summary, a[href]";
 const TYPED_AFTER = 180; // ms without a key before what was typed is sent
 
 // ------------------------------------------------------------------------------------------------- elements
@@ -14,7 +14,9 @@ function put(element, name, value) {
   } else if (name === "style") {
     element.style.cssText = value; // allowed where a policy forbids style attributes
   } else if (name === "value" && "value" in element) {
-    if (element !== document.activeElement) element.value = value;
+    // What is being typed or dragged stays as it is; a track that only has the focus follows.
+    const held = element.type === "range" ? element.matches(":active") : element === document.activeElement;
+    if (!held) element.value = value;
   } else {
     element.setAttribute(name, value);
   }
@@ -106,6 +108,24 @@ const shown = (element) => element.getClientRects().length > 0 && !element.disab
 const reachable = (top) => [...top.querySelectorAll(REACHABLE)].filter(shown);
 const typing = (element) => element.matches("input, select, textarea");
 
+// What was just selected is brought into view where the view itself scrolls; the page stays where it is.
+function showPicked(top) {
+  const picked = top.querySelector("[data-item][aria-pressed=true]");
+  const box = picked?.closest(".kb-scroll");
+  if (!box || !shown(picked)) return;
+  const inner = picked.getBoundingClientRect();
+  const outer = box.getBoundingClientRect();
+  if (inner.top < outer.top || inner.bottom > outer.bottom)
+    box.scrollTop += inner.top - outer.top - (outer.height - inner.height) / 2;
+  if (inner.left < outer.left || inner.right > outer.right)
+    box.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+}
+
+function picks([, kind, ...what]) {
+  if (kind === "a") return what[0]["aria-pressed"] === "true";
+  return kind !== "t" && JSON.stringify(what.at(-1)).includes('"aria-pressed":"true"');
+}
+
 // One of all is reached by Tab; the arrows move to the others.
 function settleTabStop(top, wanted) {
   const all = reachable(top);
@@ -140,7 +160,11 @@ function onKey(top, event) {
     settleTabStop(top, event.key === "Home" ? all[0] : all[all.length - 1])?.focus();
     return done();
   }
-  if ((event.key === "Enter" || event.key === " ") && here >= 0 && !target.matches("button, summary, a") && !text) {
+  const pressed = target.matches("button, summary, a");
+  if (event.key === " " && pressed) return; // the browser clicks it
+  const key = [...top.querySelectorAll("[data-key]")].find((one) => one.dataset.key === event.key && shown(one));
+  const clicks = event.key === "Enter" || (event.key === " " && !key);
+  if (clicks && here >= 0 && !pressed && !typing(target)) {
     target.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     return done();
   }
@@ -155,7 +179,6 @@ function onKey(top, event) {
     }
     return done();
   }
-  const key = [...top.querySelectorAll("[data-key]")].find((one) => one.dataset.key === event.key && shown(one));
   if (key) {
     if (typing(key)) key.focus();
     else key.click();
@@ -225,6 +248,7 @@ export default () => {
       const value = focused?.dataset?.value;
       for (const change of changes) applyToElements(top, change);
       settleTabStop(top);
+      if (changes.some(picks)) showPicked(top);
       if (focused && !top.contains(focused)) {
         const again = reachable(top).find((one) => one.dataset.do === word && one.dataset.value === value);
         settleTabStop(top, again)?.focus();
@@ -274,8 +298,12 @@ export default () => {
     };
     let typed = 0;
     const later = (element) => {
+      if (typed && element.type === "range") return; // a track is followed while it moves
       clearTimeout(typed);
-      typed = setTimeout(() => send(element, element.value), TYPED_AFTER);
+      typed = setTimeout(() => {
+        typed = 0;
+        send(element, element.value);
+      }, TYPED_AFTER);
     };
     const onClick = (event) => {
       const element = event.target.closest("[data-do]");

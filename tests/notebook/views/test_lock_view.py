@@ -3,97 +3,29 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lock_stories import HOSTILE_EVENTS, LIVE, NOW, many, session, story
 
 from koogbook.clock import FixedClock
 from koogbook.events import (
-    Event,
-    NodeStarting,
     RunFailed,
     SessionAcquired,
     SessionClosed,
-    SessionCommitted,
-    SessionDiscarded,
     SessionOpened,
-    SessionRefused,
     SessionSlow,
     SessionTimedOut,
     SessionWaiting,
 )
 from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.state import lock_state
-from koogbook.notebook.views.lock_view.view import lock_element, lock_text
+from koogbook.notebook.views.lock_view.text import lock_text
+from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import render, render_static, svg_bytes
 from koogbook.pipeline import EventLog
-
-HOSTILE = "</text><script>\"'&\x00\ud83c\u202e"
-
-
-def session(
-    number: int,
-    *times: float,
-    mode: Any = "write",
-    context: str = "trip",
-    who: str = "",
-    end: type[Event] | None = SessionCommitted,
-    ahead: tuple[int, ...] = (),
-) -> list[Event]:
-    """One session: asked for, acquired and ended at the times given; fewer times stop it earlier."""
-    same: dict[str, Any] = {
-        "context": context,
-        "session": number,
-        "mode": mode,
-        "who": who or f"node_{number}",
-        "place": f"cell {number}:2",
-        "run_id": "41",
-    }
-    asked, *later = times
-    events: list[Event] = [SessionOpened(at=asked, **same)]
-    if not later or later[0] > asked:
-        events.append(SessionWaiting(at=asked, ahead=ahead, **same))
-    if later:
-        events.append(SessionAcquired(at=later[0], waited=later[0] - asked, **same))
-    if len(later) > 1:
-        if mode == "write" and end is not None:
-            events.append(end(at=later[1], **same))
-        events.append(SessionClosed(at=later[1], held=later[1] - later[0], **same))
-    return events
-
-
-def story(*sessions: Sequence[Event]) -> list[Event]:
-    """The events of several sessions in the order of time."""
-    return sorted((event for events in sessions for event in events), key=lambda event: event.at)
-
-
-REFUSED = SessionRefused(
-    at=2.5,
-    context="audit",
-    session=9,
-    mode="read",
-    who="audit",
-    place="cell 11:2",
-    first="cell 14:3",
-    first_mode="write",
-)
-NOW = NodeStarting(at=3.0, path="trip/x", visit=1, iteration=1, run_id="41")
-LIVE = [
-    *story(
-        session(1, 0.0, 0.0, 0.5, who="prepare"),
-        session(2, 0.5, 0.5, 1.0, mode="read", who="meter"),
-        session(3, 0.6, 1.0, 2.0, who="ask", ahead=(2,)),
-        session(4, 0.7, 2.0, 2.4, who="tools", end=SessionDiscarded),
-        session(5, 2.0, 2.4, who="trim"),
-        session(6, 2.5, mode="read", who="view", ahead=(5,)),
-        session(7, 2.6, who="late", ahead=(5, 6)),
-        [REFUSED],
-    ),
-    NOW,
-]
 
 
 def test_without_events_nothing_has_run_yet():
@@ -198,6 +130,13 @@ def test_a_waiting_session_of_a_run_that_is_over_gave_up():
     assert state.lanes[0].sessions[0].outcome == "gave up"
 
 
+def test_an_open_session_of_a_run_that_is_over_is_still_open():
+    """A lock that nobody gave back is not called given up. [NBK-06]"""
+    state = lock_state([*session(1, 0.0, 0.0), RunFailed(at=1.0, run_id="41", error="stop")])
+
+    assert state.lanes[0].sessions[0].outcome == "open"
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), max_size=20))
 @settings(max_examples=80, deadline=None)
 def test_every_session_is_counted_whatever_happened(times):
@@ -215,15 +154,6 @@ def test_every_session_is_counted_whatever_happened(times):
 # ------------------------------------------------------------------------------------------- forms
 
 
-def many(size: int) -> list[Event]:
-    """So many short sessions, one after the other."""
-    return story(*(session(number, number / 10, number / 10, number / 10 + 0.05) for number in range(size)))
-
-
-HOSTILE_EVENTS = [
-    *session(1, 0.0, 0.0, 1.0, who=HOSTILE, context=HOSTILE),
-    *session(2, 0.5, who=HOSTILE, context=HOSTILE),
-]
 STORIES = [LIVE, many(500), HOSTILE_EVENTS, session(1, 0.0, 0.0, 0.0), []]
 NAMES = ["live", "many", "hostile", "a moment", "empty"]
 

@@ -42,12 +42,15 @@ class GraphView(View[GraphState]):
         self._strategy = strategy
         self._run = of if hasattr(of, "events") else run
         self._toggled: frozenset[str] = frozenset()
+        #: The strategy as it was when it was looked at last: to check a large one takes time.
+        self._seen: GraphShape | None = None
         super().__init__(of if run is None else run)
         if selected is not None:
             self._subject.selected = self._path(selected)
 
     def look(self) -> GraphState:
         """The state of the strategy after what happened so far."""
+        self._seen = None
         return graph_state(
             self._shape(),
             self._events(),
@@ -113,8 +116,15 @@ class GraphView(View[GraphState]):
             raise ViewError(f"No node has {value.strip()!r} in its path.")
 
     def _shape(self) -> GraphShape:
-        shape: GraphShape = self._strategy.shape() if callable(self._strategy.shape) else self._strategy.shape
-        return shape
+        if self._seen is None:
+            shape = self._strategy.shape
+            self._seen = shape() if callable(shape) else shape
+        return self._seen
+
+    def refresh(self) -> None:
+        """Look again, at the strategy as it is now."""
+        self._seen = None
+        super().refresh()
 
     def _events(self) -> Sequence[Event]:
         events: Sequence[Event] = self._run.events if self._run is not None else ()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -81,11 +82,16 @@ class Layout(Struct, frozen=True):
 
 
 def layout(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
-    """Place boxes and edges, top to bottom from the first box.
+    """Place boxes and edges, top to bottom from the first box; the last few layouts are remembered.
 
     Raises:
         KeyError: A link names a box that is not there.
     """
+    return _layout(tuple(boxes), tuple(links))
+
+
+@lru_cache(maxsize=32)
+def _layout(boxes: tuple[Box, ...], links: tuple[Link, ...]) -> Layout:
     if not boxes:
         return Layout(0, 0, {}, ())
     index = {box.id: number for number, box in enumerate(boxes)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, Route, layout
@@ -26,6 +27,9 @@ _FRAME_HEAD, _FRAME_PAD = 34, 14
 _MARGIN = 14
 _LABEL_LENGTH = 28
 _RADIUS = 8
+
+_STEADY = 48
+_LIVE = "visit 88 \u00b7 88.88 s so far"
 
 _WORST: tuple[NodeStatus, ...] = ("failed", "running", "visited", "not reached")
 
@@ -59,6 +63,7 @@ class _Drawing:
     def __init__(self, state: GraphState, nodes: Sequence[NodeRow]) -> None:
         self._rows = {node.path: node for node in nodes}
         self._selected = state.selected.path if state.selected else ""
+        self._steady = state.steady
         self._inner = {node.parent for node in nodes if node.parent}
         self._hidden: dict[str, Counter[NodeStatus]] = {}
         for node in state.nodes:
@@ -75,7 +80,10 @@ class _Drawing:
         for parent in sorted(self._children, key=lambda path: (-path.count("/"), not path, path)):
             self._layouts[parent] = layout(
                 [self._box(node) for node in self._children[parent]],
-                [Link(edge.source, edge.target, _label_width(edge)) for edge in self._edges.get(parent, ())],
+                [
+                    Link(edge.source, edge.target, _label_width(edge, self._steady))
+                    for edge in self._edges.get(parent, ())
+                ],
             )
 
     def size(self, parent: str) -> tuple[float, float]:
@@ -106,7 +114,15 @@ class _Drawing:
         name = text_width(_name(node), _NAME, bold=True)
         if node.kind in ("start", "finish"):
             return Box(node.path, round(max(84, name + _TEXT_LEFT + 16)), _PILL_HEIGHT)
-        wanted = max(name, text_width(self._second(node), _SMALL)) + _TEXT_LEFT + _TEXT_RIGHT
+        second = self._second(node)
+        if self._steady:
+            # Rounded up to steps: a longer text seldom moves what stands around it.
+            second_width = _STEADY * ceil(
+                max(text_width(second, _SMALL), text_width(_LIVE, _SMALL)) / _STEADY
+            )
+        else:
+            second_width = text_width(second, _SMALL)
+        wanted = max(name, second_width) + _TEXT_LEFT + _TEXT_RIGHT
         return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
 
     def _second(self, node: NodeRow) -> str:
@@ -298,12 +314,12 @@ def _label_text(edge: EdgeRow) -> str:
     return cut_middle(one_line(edge.label), _LABEL_LENGTH)
 
 
-def _label_width(edge: EdgeRow) -> float:
+def _label_width(edge: EdgeRow, steady: bool) -> float:
     if not edge.label:
         return 0
     width = text_width(_label_text(edge), _SMALL) + 18
-    if edge.taken:
-        width += 6 + text_width(f"\u00d7{thousands(edge.taken)}", _SMALL, bold=True)
+    if edge.taken or steady:
+        width += 6 + text_width(f"\u00d7{thousands(max(edge.taken, 88))}", _SMALL, bold=True)
     return round(width)
 
 

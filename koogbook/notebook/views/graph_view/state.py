@@ -92,7 +92,8 @@ class GraphState(Struct, frozen=True, kw_only=True):
     """A strategy with the states of its nodes; ``status`` is the sentence that stands above everything.
 
     ``earlier_runs`` counts the runs in the events that are not shown, ``folded`` are the paths of the subgraphs that
-    are drawn as one box, ``changes`` is what was defined again since the last run.
+    are drawn as one box, ``changes`` is what was defined again since the last run. ``steady`` says that boxes have room
+    for the figures of any moment, so that none of them moves while a run goes on.
     """
 
     name: str
@@ -106,6 +107,7 @@ class GraphState(Struct, frozen=True, kw_only=True):
     earlier_runs: int
     folded: frozenset[str] = frozenset()
     changes: tuple[str, ...] = ()
+    steady: bool = False
 
 
 def graph_state(
@@ -191,6 +193,7 @@ def graph_state(
         earlier_runs=max(len(runs) - 1, 0),
         folded=_folded(shape.nodes, running, selected, toggled),
         changes=tuple(changes),
+        steady=bool(run),
     )
 
 

@@ -5,73 +5,125 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from koogbook.notebook.views.lock_view.state import Lane, LockState, SessionRow
-from koogbook.notebook.views.look.glyphs import glyph_at
+from koogbook.notebook.views.lock_view.bars import LABEL, RIGHT, ROW, WIDTH, reach, session_bar
+from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow
+from koogbook.notebook.views.lock_view.state import Lane, LockState
+from koogbook.notebook.views.lock_view.strip import strip
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import (
     count,
-    cut_end,
     cut_middle,
     duration,
     fit,
     text_width,
-    thousands,
 )
-from koogbook.notebook.views.look.pieces import STATES, picture
+from koogbook.notebook.views.look.pieces import picture
 
-#: A lane with more sessions than this is one row of density and its longest waits.
-MOST_BARS = 60
-_LONGEST_WAITS = 8
-_BIN = 4
+#: A lane with more sessions than this is a strip and its longest waits; so is, with more bars than this in all, each
+#: lane that has more than a few.
+MOST_BARS, MOST_BARS_IN_ALL = 60, 300
+_FEW_BARS = 12
+#: More contexts than this have no lane of their own, except for those in which something went wrong.
+MOST_LANES = 24
+_LONGEST_WAITS, _LONGEST_WAITS_OF_MANY = 8, 2
+_REPLAY_ROWS = 3
+# Both divide the length of the axis, so that the last column ends where it does.
+_COLUMN, _COLUMN_OF_MANY = 4, 6
 
-_WIDTH, _LABEL, _RIGHT = 1040, 148, 60
-_AXIS, _ROW, _BAR, _WAIT, _PAD = 28, 26, 20, 14, 8
-_MARK = 18
+_AXIS, _PAD = 28, 8
 _NICE = (1, 2, 4, 5)
 
 
-def lock_picture(state: LockState) -> Element:
-    """The lanes as an ``svg`` element."""
-    drawing = _Drawing(state)
+def lock_picture(state: LockState, *, clickable: bool = False) -> Element:
+    """The lanes as an ``svg`` element; ``clickable`` bars can be selected in the live form.
+
+    In a replay each bar stands where it stands at the end of the run, so that the picture keeps its size.
+    """
+    drawing = _Drawing(state, clickable)
     shapes: list[Element] = []
     y = float(_AXIS)
-    for place, lane in enumerate(state.lanes):
-        drawn, height = drawing.lane(lane, y)
-        if place % 2 == 0:
-            shapes.append(h("rect", x=0, y=y, width=_WIDTH, height=height, fill="var(--kb-sunk)"))
-        shapes += drawing.lane_head(lane, y)
-        shapes += drawing.grid(y, y + height)
-        shapes += drawn
+    lanes = _shown(state)
+    for place, lane in enumerate(lanes):
+        drawn, height = drawing.lane(lane)
+        ground = (
+            h("rect", x=0, y=0, width=WIDTH, height=height, fill="var(--kb-sunk)") if place % 2 == 0 else None
+        )
+        shapes.append(
+            h(
+                "g",
+                ground,
+                *drawing.lane_head(lane),
+                drawing.grid(height),
+                h("g", *drawn),
+                # A lane that grows moves the others, and changes nothing in them.
+                transform=f"translate(0 {number(y)})",
+            )
+        )
         y += height
+    below, rest = y, h("g")
+    left_out = len(state.whole) - len(lanes)
+    if left_out:
+        sessions = sum(len(lane.sessions) for lane in state.whole) - sum(len(lane.sessions) for lane in lanes)
+        text = (
+            f"{count(left_out, 'more context')} with {count(sessions, 'session')} "
+            f"{'is' if left_out == 1 else 'are'} not drawn; all are in the counts below"
+        )
+        rest = h("text", text, x=14, y=y + 17, font_size=11, fill="var(--kb-ink2)")
+        below += 26
     return picture(
-        _WIDTH,
-        y,
+        WIDTH,
+        below,
         "Lock view",
         f"{state.status}. {state.counts}. {state.waits}",
-        *drawing.axis(),
-        *shapes,
-        *drawing.now(y),
+        h("g", *drawing.axis()),
+        h("g", *shapes),
+        rest,
+        h("g", *drawing.moment(y)),
     )
 
 
+def _shown(state: LockState) -> list[Lane]:
+    """The lanes that are drawn: all, or of too many the first ones with trouble, then the first others."""
+    lanes = state.whole
+    if len(lanes) <= MOST_LANES:
+        return list(lanes)
+    first = sorted(range(len(lanes)), key=lambda place: (not _needs_a_look(lanes[place]), place))
+    chosen = sorted(first[:MOST_LANES])
+    context = state.selected.row.context if state.selected else ""
+    # The lane of the selection comes last, so that nothing moves for it.
+    chosen += [place for place in first[MOST_LANES:] if lanes[place].context == context]
+    return [lanes[place] for place in chosen]
+
+
+def _needs_a_look(lane: Lane) -> bool:
+    return any(row.outcome in ERRORS or not row.over for row in lane.sessions)
+
+
 class _Drawing:
-    def __init__(self, state: LockState) -> None:
+    def __init__(self, state: LockState, clickable: bool) -> None:
         self._state = state
+        self._clickable = clickable
+        self._selected = state.selected.row.number if state.selected else None
         self._seconds = state.seconds or 0.001
-        self._scale = (_WIDTH - _LABEL - _RIGHT) / self._seconds
+        self._scale = (WIDTH - LABEL - RIGHT) / self._seconds
         self._step = _tick_step(self._seconds)
+        #: In a replay the sessions as they were then, by number; else None.
+        self._then = (
+            {row.number: row for lane in state.lanes for row in lane.sessions} if state.replay else None
+        )
+        self._many = sum(min(len(lane.sessions), MOST_BARS) for lane in _shown(state)) > MOST_BARS_IN_ALL
 
     def x(self, seconds: float) -> float:
         """Where a moment stands."""
-        return round(_LABEL + seconds * self._scale, 1)
+        return round(LABEL + seconds * self._scale, 1)
 
     def axis(self) -> list[Element]:
-        """The times over the lanes; those that would run into the mark of now are left out."""
-        now = self.x(self._seconds)
+        """The times over the lanes; those that would run into the mark of the moment are left out."""
+        moment = self._moment()
         marks = []
         for tick in self._ticks():
             x = self.x(tick)
-            if self._state.live and now - x < 46:
+            if moment is not None and abs(moment[0] - x) < 28 + moment[2] / 2:
                 continue
             marks.append(
                 h(
@@ -86,34 +138,40 @@ class _Drawing:
             )
         return marks
 
-    def grid(self, top: float, bottom: float) -> list[Element]:
+    def grid(self, height: float) -> Element:
         """The lines of the ticks through one lane."""
-        return [
-            h("path", d=f"M{number(self.x(tick))} {number(top)}V{number(bottom)}", stroke="var(--kb-line2)")
-            for tick in self._ticks()
-        ]
+        lines = "".join(f"M{number(self.x(tick))} 0V{number(height)}" for tick in self._ticks())
+        return h("path", d=lines, stroke="var(--kb-line2)")
 
-    def now(self, bottom: float) -> list[Element]:
-        """The line of now, while something is not over."""
-        if not self._state.live:
+    def moment(self, bottom: float) -> list[Element]:
+        """The line of now, while something is not over, or of the moment that a replay shows."""
+        moment = self._moment()
+        if moment is None:
             return []
-        x = self.x(self._seconds)
+        x, word, width = moment
         return [
             h("path", d=f"M{number(x)} 22V{number(bottom)}", stroke="var(--kb-accent)", stroke_width=1.5),
-            h("rect", x=x - 18, y=5, width=36, height=17, rx=8.5, fill="var(--kb-accent)"),
-            h("text", "now", x=x, y=17.5, font_size=11, fill="var(--kb-paper)", text_anchor="middle"),
+            h("rect", x=x - width / 2, y=5, width=width, height=17, rx=8.5, fill="var(--kb-accent)"),
+            h("text", word, x=x, y=17.5, font_size=11, fill="var(--kb-paper)", text_anchor="middle"),
         ]
 
-    def lane_head(self, lane: Lane, y: float) -> list[Element]:
+    def _moment(self) -> tuple[float, str, float] | None:
+        """Where the line stands, the word on it, and the width of that."""
+        if self._state.replay is not None:
+            word = duration(self._state.replay.at)
+            return self.x(self._state.replay.at), word, round(text_width(word, 11) + 14)
+        return (self.x(self._seconds), "now", 36) if self._state.live else None
+
+    def lane_head(self, lane: Lane) -> list[Element]:
         """Name of the context and number of its sessions."""
         name = one_line(lane.context)
         return [
             h(
                 "text",
                 h("title", lane.context),
-                fit(cut_middle(name), _LABEL - 24, 12.5, bold=True),
+                fit(cut_middle(name), LABEL - 24, 12.5, bold=True),
                 x=14,
-                y=y + 22,
+                y=22,
                 font_size=12.5,
                 font_weight=600,
                 fill="var(--kb-ink)",
@@ -122,221 +180,69 @@ class _Drawing:
                 "text",
                 count(len(lane.sessions), "session"),
                 x=14,
-                y=y + 37,
+                y=37,
                 font_size=11,
                 fill="var(--kb-ink2)",
             ),
         ]
 
-    def lane(self, lane: Lane, y: float) -> tuple[list[Element], float]:
-        """The bars of a lane from ``y`` on, and its height."""
+    def lane(self, lane: Lane) -> tuple[list[Element], float]:
+        """The bars of a lane, and its height."""
         shapes: list[Element] = []
         sessions: Sequence[SessionRow] = lane.sessions
-        top = y + _PAD
-        if len(sessions) > MOST_BARS:
-            shapes += self._density(sessions, top)
-            top += _ROW + 16
-            unfinished = [row for row in sessions if not row.over]
-            waits = sorted(
-                (row for row in sessions if row.waited > 0), key=lambda row: (-row.waited, row.number)
+        top = _PAD
+        least = 0
+        if len(sessions) > (_FEW_BARS if self._many else MOST_BARS):
+            shapes += strip(
+                [then for row in sessions if (then := self._at_the_moment(row))],
+                len(sessions),
+                self._seconds,
+                LABEL,
+                top,
+                WIDTH - LABEL - RIGHT,
+                ROW,
+                _COLUMN_OF_MANY if self._many else _COLUMN,
             )
-            chosen = {row.number for row in [*waits[:_LONGEST_WAITS], *unfinished[:_LONGEST_WAITS]]}
-            sessions = [row for row in sessions if row.number in chosen]
-        rows: list[float] = []
+            top += ROW + 16
+            sessions = self._chosen(sessions)
+            least = _REPLAY_ROWS if self._then is not None else 0
+        levels: list[float] = []
         for row in sessions:
-            left, right = self._reach(row)
-            level = next((place for place, end in enumerate(rows) if end + 4 <= left), len(rows))
-            if level == len(rows):
-                rows.append(right)
+            left, right = reach(row, self.x)
+            level = next((place for place, end in enumerate(levels) if end + 4 <= left), len(levels))
+            if level == len(levels):
+                levels.append(right)
             else:
-                rows[level] = right
-            shapes.append(self._session(row, top + level * _ROW))
-        return shapes, max(top - y + len(rows) * _ROW + _PAD - 4, 46)
-
-    def _reach(self, row: SessionRow) -> tuple[float, float]:
-        """From the beginning of the bar to the end of all that stands beside it."""
-        right = max(self.x(row.end), self.x(row.opened) + 3) + (_MARK if _end_mark(row) else 0)
-        if row.outcome == "refused":
-            right += text_width(_refusal(row), 11) + 4
-        return self.x(row.opened), right
-
-    def _session(self, row: SessionRow, y: float) -> Element:
-        opened, end = self.x(row.opened), self.x(row.end)
-        held_from = end if row.acquired is None else self.x(row.acquired)
-        shapes: list[Element | None] = []
-        wait_width = held_from - opened
-        if row.waited > 0 and wait_width >= 1:
-            shapes.append(_hatched(opened, y + (_BAR - _WAIT) / 2, wait_width, _WAIT))
-        if row.acquired is not None:
-            shapes.append(_held(row, held_from, y, max(end - held_from, 3)))
-        shapes.append(_bar_name(row, opened, held_from, end, y))
-        mark = _end_mark(row)
-        if mark:
-            x = max(end, held_from + 3) + 3
-            glyph, tone = STATES[mark]
-            shapes.append(glyph_at(glyph, x, y + 4, 12, tone))
-            if row.outcome == "refused":
-                shapes.append(
-                    h("text", _refusal(row), x=x + 16, y=y + 14, font_size=11, fill="var(--kb-bad)")
+                levels[level] = right
+            then = self._at_the_moment(row)
+            # What has not been asked for yet has its place already, so that what is sent stays small.
+            shapes.append(
+                h("g")
+                if then is None
+                else session_bar(
+                    then,
+                    self.x,
+                    top + level * ROW,
+                    selected=row.number == self._selected,
+                    clickable=self._clickable,
                 )
-        return h("g", h("title", described(row)), *shapes)
+            )
+        return shapes, max(top + max(len(levels), least) * ROW + _PAD - 4, 46)
 
-    def _density(self, sessions: Sequence[SessionRow], y: float) -> list[Element]:
-        """A strip of columns: how much of each moment a write (below) and reads (above) were open."""
-        bins = math.ceil((_WIDTH - _LABEL - _RIGHT) / _BIN)
-        write, read = [0.0] * (bins + 1), [0.0] * (bins + 1)
-        for row in sessions:
-            if row.acquired is not None:
-                _add(
-                    write if row.mode == "write" else read, row.acquired, row.end, self._seconds / bins, bins
-                )
-        shapes = [
-            h("rect", x=_LABEL, y=y, width=bins * _BIN, height=_ROW, fill="var(--kb-hover)"),
-            h("path", d=_columns(write, bins, y + _ROW), fill="var(--kb-accent)"),
-        ]
-        lifted = _columns(read, bins, y + _ROW, [min(value, 1.0) for value in write])
-        if lifted:
-            shapes.append(h("path", d=lifted, fill="var(--kb-sum)"))
-        hidden = len(sessions)
-        text = (
-            f"{thousands(hidden)} sessions, as the share of each moment in which one was open; "
-            "below, the longest waits and what is not over"
-        )
-        shapes.append(h("text", text, x=_LABEL, y=y + _ROW + 13, font_size=11, fill="var(--kb-ink2)"))
-        return shapes
+    def _at_the_moment(self, row: SessionRow) -> SessionRow | None:
+        """A session of the whole run as it was at the moment that is shown; None before it was asked for."""
+        return row if self._then is None else self._then.get(row.number)
+
+    def _chosen(self, sessions: Sequence[SessionRow]) -> list[SessionRow]:
+        """Of a long lane: what waited longest in the whole run, what is not over at the moment, what is selected."""
+        most = _LONGEST_WAITS_OF_MANY if self._many else _LONGEST_WAITS
+        waits = sorted((row for row in sessions if row.waited > 0), key=lambda row: (-row.waited, row.number))
+        unfinished = [row for row in sessions if (then := self._at_the_moment(row)) and not then.over]
+        chosen = {row.number for row in [*waits[:most], *unfinished[:most]]} | {self._selected}
+        return [row for row in sessions if row.number in chosen]
 
     def _ticks(self) -> list[float]:
         return [place * self._step for place in range(int(self._seconds / self._step + 1e-9) + 1)]
-
-
-def described(row: SessionRow) -> str:
-    """One session in words."""
-    words = [f"{row.mode} {row.who}, {row.place}", row.outcome]
-    if row.waited > 0.0005:
-        words.append(f"waited {duration(row.waited)}")
-    if row.acquired is not None:
-        words.append(f"held {duration(row.end - row.acquired)}")
-    if row.outcome == "refused":
-        words.append(f"{row.first_mode} session from {row.first} still open")
-    if row.error:
-        words.append(cut_end(row.error, 120))
-    return ", ".join(words)
-
-
-def _end_mark(row: SessionRow) -> str:
-    """The word of the mark behind a bar; a read that ended has none, it has changed nothing."""
-    return {"ended": "", "open": "", "waiting": "", "gave up": "skipped"}.get(row.outcome, row.outcome)
-
-
-def _refusal(row: SessionRow) -> str:
-    return f"nested {row.mode} refused"
-
-
-def _held(row: SessionRow, x: float, y: float, width: float) -> Element:
-    if row.mode == "read":
-        return h(
-            "rect",
-            x=x + 0.6,
-            y=y + 0.6,
-            width=max(width - 1.2, 1.8),
-            height=_BAR - 1.2,
-            rx=3 if width > 8 else 1,
-            fill="var(--kb-t-sum)",
-            stroke="var(--kb-sum)",
-            stroke_width=1.3,
-        )
-    if row.outcome == "discarded" and width > 8:
-        end, step = x + width, _BAR / 4
-        teeth = "".join(f"L{number(end - 4 * (place % 2))} {number(y + place * step)}" for place in range(5))
-        return h(
-            "path",
-            d=f"M{number(x)} {number(y)}{teeth}L{number(x)} {number(y + _BAR)}z",
-            fill="var(--kb-accent)",
-        )
-    return h("rect", x=x, y=y, width=width, height=_BAR, rx=min(3, width / 2), fill="var(--kb-accent)")
-
-
-def _hatched(x: float, y: float, width: float, height: float) -> Element:
-    """A thin box with slanted lines, each cut where the box ends: a pattern would need an id."""
-    lines = []
-    for start in range(6, int(width + height), 6):
-        from_x, from_y = min(start, width), max(start - width, 0)
-        to_x, to_y = max(start - height, 0), min(start, height)
-        lines.append(f"M{number(x + from_x)} {number(y + from_y)}L{number(x + to_x)} {number(y + to_y)}")
-    return h(
-        "g",
-        h(
-            "rect",
-            x=x,
-            y=y,
-            width=width,
-            height=height,
-            rx=2,
-            fill="var(--kb-paper)",
-            stroke="var(--kb-warn)",
-        ),
-        h("path", d="".join(lines), stroke="var(--kb-warn)", stroke_width=1, stroke_opacity="0.6")
-        if lines
-        else None,
-    )
-
-
-def _bar_name(row: SessionRow, opened: float, held_from: float, end: float, y: float) -> Element | None:
-    """The name in the held part if it fits, else in the waiting part on paper, else its first letters."""
-    name = one_line(row.who)
-    held, waiting = end - held_from - 12, held_from - opened - 12
-    colour = "var(--kb-sum)" if row.mode == "read" else "var(--kb-paper)"
-    width = text_width(name, 11)
-    ground = None
-    if row.acquired is not None and width <= held:
-        x = held_from + 6
-    elif width <= waiting - 4:
-        x, colour = opened + 8, "var(--kb-warn)"
-        ground = _name_ground(opened, y, width)
-    elif row.acquired is not None and (short := _shortened(name, held)):
-        x, name = held_from + 6, short
-    elif row.acquired is None and (short := _shortened(name, waiting - 4)):
-        x, name, colour = opened + 8, short, "var(--kb-warn)"
-        ground = _name_ground(opened, y, text_width(short, 11))
-    else:
-        return None
-    text = h("text", name, x=x, y=y + 14, font_size=11, fill=colour)
-    return h("g", ground, text) if ground else text
-
-
-def _name_ground(opened: float, y: float, width: float) -> Element:
-    return h(
-        "rect",
-        x=opened + 4,
-        y=y + (_BAR - _WAIT) / 2 + 1,
-        width=width + 8,
-        height=_WAIT - 2,
-        fill="var(--kb-paper)",
-    )
-
-
-def _shortened(name: str, width: float) -> str:
-    """The first letters of a name, three at least, or nothing."""
-    for length in range(len(name) - 1, 2, -1):
-        if text_width(f"{name[:length]}\u2026", 11) <= width:
-            return f"{name[:length]}\u2026"
-    return ""
-
-
-def _add(bins: list[float], start: float, end: float, size: float, last: int) -> None:
-    first, final = int(start / size), min(int(end / size), last - 1)
-    for place in range(first, final + 1):
-        bins[place] += max(min(end, (place + 1) * size) - max(start, place * size), 0) / size
-
-
-def _columns(values: Sequence[float], bins: int, bottom: float, under: Sequence[float] | None = None) -> str:
-    parts = []
-    for place in range(bins):
-        height = min(values[place], 1.0 - (under[place] if under else 0.0)) * _ROW
-        if height >= 0.05:
-            base = bottom - (under[place] * _ROW if under else 0)
-            parts.append(f"M{_LABEL + place * _BIN} {base:.1f}v-{height:.1f}h{_BIN}V{base:.1f}z")
-    return "".join(parts)
 
 
 def _tick_step(seconds: float) -> float:

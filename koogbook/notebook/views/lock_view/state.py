@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from koogbook.events import (
-    Event,
-    RunCompleted,
-    RunFailed,
-    SessionAcquired,
-    SessionClosed,
-    SessionCommitted,
-    SessionDiscarded,
-    SessionEvent,
-    SessionMode,
-    SessionRefused,
-    SessionSlow,
-    SessionTimedOut,
-    SessionWaiting,
-)
-from koogbook.notebook.views.look.measure import count, duration
+from koogbook.events import Event, SessionMode
+from koogbook.notebook.views.lock_view.rows import ERRORS, Outcome, SessionRow, begin_of, session_rows
+from koogbook.notebook.views.look.measure import count, duration, thousands
 
-Outcome = Literal["committed", "discarded", "ended", "open", "waiting", "refused", "timed out", "gave up"]
+__all__ = ["LockState", "SessionRow", "lock_state", "lock_state_at", "with_selection"]
 
 #: Outcomes in the order of the counts sentence, with the words for them.
 _COUNTED: tuple[tuple[Outcome, str], ...] = (
@@ -41,45 +27,6 @@ _COUNTED: tuple[tuple[Outcome, str], ...] = (
 )
 
 
-class SessionRow(Struct, frozen=True, kw_only=True):
-    """One session. Times are seconds since the first event; ``end`` is now for one that is not over.
-
-    ``acquired`` is None for one that never held the lock, ``queued`` says that it had to wait. ``first`` and
-    ``first_mode`` belong to a refusal.
-    """
-
-    number: int
-    context: str
-    mode: SessionMode
-    who: str
-    place: str
-    outcome: Outcome
-    opened: float
-    acquired: float | None
-    end: float
-    queued: bool = False
-    ahead: tuple[int, ...] = ()
-    messages: int = 0
-    tokens: int = 0
-    error: str = ""
-    slow: float = 0.0
-    first: str = ""
-    first_mode: SessionMode = "write"
-    holders: tuple[str, ...] = ()
-
-    @property
-    def waited(self) -> float:
-        """Seconds in the queue; 0 for a session that got the lock, or its refusal, at once."""
-        if not self.queued:
-            return 0.0
-        return (self.end if self.acquired is None else self.acquired) - self.opened
-
-    @property
-    def over(self) -> bool:
-        """Neither open nor waiting."""
-        return self.outcome not in ("open", "waiting")
-
-
 class Lane(Struct, frozen=True, kw_only=True):
     """The sessions of one LLM context, in the order in which they were asked for."""
 
@@ -88,8 +35,9 @@ class Lane(Struct, frozen=True, kw_only=True):
 
 
 class QueueRow(Struct, frozen=True, kw_only=True):
-    """A session that holds a lock or waits for it, now."""
+    """A session that holds a lock or waits for it, now; ``number`` is its number."""
 
+    number: int
     context: str
     place: str
     mode: SessionMode
@@ -99,8 +47,30 @@ class QueueRow(Struct, frozen=True, kw_only=True):
     waits_for: tuple[str, ...]
 
 
+class Replay(Struct, frozen=True, kw_only=True):
+    """A moment of a run that is over: seconds since the first event, and the lanes of the whole run."""
+
+    at: float
+    lanes: tuple[Lane, ...]
+    playing: bool = False
+
+
+class SelectedSession(Struct, frozen=True, kw_only=True):
+    """The session that is selected: as it was at the moment shown, which of how many, and whom it waited for."""
+
+    row: SessionRow
+    position: int
+    total: int
+    waited_for: tuple[str, ...]
+
+
 class LockState(Struct, frozen=True, kw_only=True):
-    """All sessions by context; ``seconds`` is the length of the axis, ``live``: something is not over."""
+    """All sessions by context.
+
+    ``seconds`` is the length of the axis, ``live``: something is not over, ``goes_on``: more can come. ``errors`` is
+    how many sessions of the whole run went wrong. In a replay everything is as it was at that moment; ``later`` is a
+    session that is selected and had not been asked for by then.
+    """
 
     status: str
     status_word: str
@@ -112,29 +82,89 @@ class LockState(Struct, frozen=True, kw_only=True):
     seconds: float
     live: bool
     total: int
+    errors: int = 0
+    goes_on: bool = False
+    replay: Replay | None = None
+    selected: SelectedSession | None = None
+    later: SessionRow | None = None
+
+    @property
+    def whole(self) -> tuple[Lane, ...]:
+        """The lanes of the whole run, in a replay, too."""
+        return self.lanes if self.replay is None else self.replay.lanes
 
 
 def lock_state(events: Sequence[Event], *, now: float | None = None) -> LockState:
     """The sessions in the events of one run or of several, on an axis that begins with the first of them.
 
-    ``now`` is the time on the monotonic clock for what is still open; without it, the last event's.
+    ``now`` is the time on the monotonic clock for what is still open; without it nothing more comes, and it is the
+    time of the last event.
     """
-    found: dict[int, SessionRow] = {}
-    runs: dict[int, str] = {}
-    begin = next((event.at for event in events if isinstance(event, SessionEvent)), 0.0)
+    begin = begin_of(events)
     last = max((event.at for event in events), default=0.0)
     end = max(last if now is None else now, begin) - begin
-    ended: set[str] = set()
-    for event in events:
-        if isinstance(event, RunCompleted | RunFailed):
-            ended.add(event.run_id)
-        elif isinstance(event, SessionEvent):
-            runs.setdefault(event.session, event.run_id)
-            found[event.session] = _after(found.get(event.session), event, event.at - begin)
-    rows = [
-        _left(row) if row.outcome == "waiting" and runs[row.number] in ended else row
-        for row in (row if row.over else _until(row, end) for row in found.values())
-    ]
+    return _state(session_rows(events, begin, end), end, goes_on=now is not None)
+
+
+def lock_state_at(events: Sequence[Event], at: float, whole: LockState | None = None) -> LockState:
+    """The sessions at a moment of a run that is over: made of what happened until then, on the axis of the whole run.
+
+    At the end of the run it is the state without a replay.
+
+    Args:
+        events: Of the whole run.
+        at: Seconds since the first session event.
+        whole: The state of the whole run, where it is known.
+    """
+    whole = whole or lock_state(events)
+    at = max(at, 0.0)
+    if at >= whole.seconds:
+        return whole
+    begin = begin_of(events)
+    rows = session_rows([event for event in events if event.at - begin <= at], begin, at)
+    state = _state(rows, at, goes_on=False)
+    sentence = state.status
+    if not state.queue:
+        ended = f"{thousands(state.total)} of {count(whole.total, 'session')} over"
+        sentence = f"{ended}, nobody holds a lock"
+    return replace(
+        state,
+        status=f"at {duration(at)} of {duration(whole.seconds)}: {sentence}",
+        seconds=whole.seconds,
+        errors=whole.errors,
+        replay=Replay(at=at, lanes=whole.lanes),
+    )
+
+
+def with_selection(state: LockState, number: int | None) -> LockState:
+    """The state with a session selected, by its number; with none where there is no such session."""
+    order = in_order(state.whole)
+    row = next((row for row in order if row.number == number), None)
+    if row is None:
+        return replace(state, selected=None, later=None)
+    known = {row.number: row for lane in state.lanes for row in lane.sessions}
+    now = known.get(row.number)
+    if now is None:
+        return replace(state, selected=None, later=row)
+    waited_for = tuple(_named(ahead, known) for ahead in now.ahead) if now.queued else ()
+    selected = SelectedSession(
+        row=now, position=order.index(row) + 1, total=len(order), waited_for=waited_for
+    )
+    return replace(state, selected=selected, later=None)
+
+
+def in_order(lanes: Sequence[Lane]) -> list[SessionRow]:
+    """The sessions of all contexts in the order in which they were asked for."""
+    return sorted((row for lane in lanes for row in lane.sessions), key=lambda row: (row.opened, row.number))
+
+
+def _named(number: int, known: dict[int, SessionRow]) -> str:
+    """A session as one speaks of it; one of another run is known by its number alone."""
+    row = known.get(number)
+    return f"session {number}" if row is None else f"{row.mode} {row.who} ({row.place})"
+
+
+def _state(rows: Sequence[SessionRow], end: float, *, goes_on: bool) -> LockState:
     lanes: dict[str, list[SessionRow]] = {}
     for row in rows:
         lanes.setdefault(row.context, []).append(row)
@@ -151,50 +181,9 @@ def lock_state(events: Sequence[Event], *, now: float | None = None) -> LockStat
         seconds=end,
         live=any(not row.over for row in rows),
         total=len(rows),
+        errors=sum(row.outcome in ERRORS for row in rows),
+        goes_on=goes_on,
     )
-
-
-def _after(row: SessionRow | None, event: SessionEvent, at: float) -> SessionRow:
-    if row is None:
-        row = SessionRow(
-            number=event.session,
-            context=event.context,
-            mode=event.mode,
-            who=event.who or event.path.rpartition("/")[2] or "a task",
-            place=event.place,
-            outcome="waiting",
-            opened=at,
-            acquired=None,
-            end=at,
-        )
-    match event:
-        case SessionWaiting():
-            return replace(row, queued=True, ahead=event.ahead)
-        case SessionAcquired():
-            return replace(row, acquired=at, outcome="open")
-        case SessionCommitted():
-            return replace(row, outcome="committed", end=at, messages=event.messages, tokens=event.tokens)
-        case SessionDiscarded():
-            return replace(row, outcome="discarded", end=at, error=event.error)
-        case SessionClosed():
-            last: Outcome = "gave up" if row.acquired is None else "ended"
-            return replace(row, outcome=row.outcome if row.over else last, end=at)
-        case SessionRefused():
-            return replace(row, outcome="refused", end=at, first=event.first, first_mode=event.first_mode)
-        case SessionTimedOut():
-            return replace(row, outcome="timed out", end=at, holders=event.holders)
-        case SessionSlow():
-            return replace(row, slow=event.held)
-    return row
-
-
-def _until(row: SessionRow, now: float) -> SessionRow:
-    return replace(row, end=now)
-
-
-def _left(row: SessionRow) -> SessionRow:
-    """A session that was cancelled while it waited: its run is over, and it never had the lock."""
-    return replace(row, outcome="gave up")
 
 
 def _queue(rows: Sequence[SessionRow], now: float) -> tuple[QueueRow, ...]:
@@ -209,6 +198,7 @@ def _queue(rows: Sequence[SessionRow], now: float) -> tuple[QueueRow, ...]:
             place[row.context] += 1
         found.append(
             QueueRow(
+                number=row.number,
                 context=row.context,
                 place="holds" if row.outcome == "open" else _ordinal(place[row.context]),
                 mode=row.mode,

@@ -1,12 +1,18 @@
-"""The lock view: who read, wrote and waited on which LLM context, as text, as HTML and as a picture."""
+"""The lock view as an element: who read, wrote and waited on which LLM context."""
 
 from __future__ import annotations
 
+from koogbook.notebook.views.lock_view.bars import LABEL, RIGHT, WIDTH
+from koogbook.notebook.views.lock_view.panel import refused_places, session_panel
 from koogbook.notebook.views.lock_view.picture import lock_picture
-from koogbook.notebook.views.lock_view.state import LockState, Outcome, QueueRow, SessionRow, lock_state
+from koogbook.notebook.views.lock_view.rows import SessionRow
+from koogbook.notebook.views.lock_view.state import LockState
+from koogbook.notebook.views.lock_view.table import selectable, session_link, session_table
+from koogbook.notebook.views.lock_view.text import REMEDY
+from koogbook.notebook.views.look.controls import button, keys, slider, tools
 from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, h
-from koogbook.notebook.views.look.measure import count, duration, plain, thousands, wrapped
+from koogbook.notebook.views.look.measure import count, duration
 from koogbook.notebook.views.look.pieces import (
     Column,
     frame,
@@ -17,133 +23,14 @@ from koogbook.notebook.views.look.pieces import (
     table,
 )
 
-__all__ = ["lock_body", "lock_element", "lock_state", "lock_text"]
-
-_ENDS = 20
-_COLUMNS = 52
+_MOST_QUEUED = 20
 _MOST_REFUSALS = 3
-_SHOWN_ROWS = 40
-_REMEDY = "Instead: hand the open session on, or open the second one after the first block has ended."
-
-_MARKS: dict[Outcome, str] = {
-    "committed": "committed",
-    "discarded": "discarded",
-    "ended": "done",
-    "open": "open",
-    "waiting": "waiting",
-    "refused": "refused",
-    "timed out": "timed out",
-    "gave up": "skipped",
-}
-
-
-# ------------------------------------------------------------------------------------------- text
-
-
-def lock_text(state: LockState) -> str:
-    """The view as ASCII text of at most 100 columns."""
-    lines = [f"Lock view   {plain(state.status, 86)}"]
-    if not state.total:
-        return lines[0]
-    column = state.seconds / _COLUMNS
-    lines += [
-        "",
-        f"  one column = {plain(duration(column))}   W write held   R read held   . waiting   > not over",
-        "",
-        f"  {'context, who':<22}  {_scale(state)}",
-    ]
-    rows = [row for lane in state.lanes for row in lane.sessions]
-    left_out = len(rows) - 2 * _ENDS if len(rows) > 3 * _ENDS else 0
-    shown = {row.number for row in (rows[:_ENDS] + rows[-_ENDS:] if left_out else rows)}
-    for lane in state.lanes:
-        lines.append(f"  {plain(lane.context, 40)}   {count(len(lane.sessions), 'session')}")
-        hidden = sum(row.number not in shown for row in lane.sessions)
-        for row in lane.sessions:
-            if row.number in shown:
-                strip = _strip(row, column)
-                lines.append(f"    {plain(row.who, 13):<13}  {row.mode:<5}  {strip}  {_outcome(row)}")
-            elif hidden:
-                lines.append(
-                    f"    ... {thousands(hidden)} more sessions not drawn; all are in the counts below"
-                )
-                hidden = 0
-    if state.queue:
-        lines += ["", *_queue_lines(state.queue)]
-    lines += ["", *wrapped(f"{plain(state.counts)}.")]
-    if state.waits:
-        lines += wrapped(plain(state.waits))
-    for row in state.refused[:_MOST_REFUSALS]:
-        lines += [
-            "",
-            f"REFUSED: NestedSessionError in {plain(row.context, 24)}, raised at once; nothing committed.",
-            f"  first, still open  {plain(row.first, 60)}   {row.first_mode}",
-            f"  second, refused    {plain(row.place, 60)}   {row.mode}",
-            *wrapped(_REMEDY),
-        ]
-    if len(state.refused) > _MOST_REFUSALS:
-        lines += ["", f"{len(state.refused) - _MOST_REFUSALS} more refused"]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _scale(state: LockState) -> str:
-    marks = [" "] * (_COLUMNS + 12)
-    for place in range(0, _COLUMNS, 13):
-        text = plain(duration(state.seconds * place / _COLUMNS))
-        marks[place : place + len(text)] = text
-    end = "now" if state.live else plain(duration(state.seconds))
-    marks[_COLUMNS : _COLUMNS + len(end)] = end
-    return "".join(marks)
-
-
-def _strip(row: SessionRow, column: float) -> str:
-    def at(seconds: float) -> int:
-        return min(int(seconds / column), _COLUMNS - 1) if column else 0
-
-    line = [" "] * (_COLUMNS + 1)
-    held_from = at(row.end if row.acquired is None else row.acquired)
-    if row.waited > 0:
-        line[at(row.opened) : held_from + (row.acquired is None)] = "." * (
-            held_from + (row.acquired is None) - at(row.opened)
-        )
-    if row.acquired is not None:
-        letter = "W" if row.mode == "write" else "R"
-        end = max(at(row.end), held_from)
-        line[held_from : end + 1] = letter * (end + 1 - held_from)
-    if row.outcome == "refused":
-        line[at(row.end)] = "X"
-    if not row.over:
-        line[at(row.end) + 1] = ">"
-    return "".join(line)
-
-
-def _outcome(row: SessionRow) -> str:
-    return row.outcome.upper() if row.outcome in ("refused", "timed out", "discarded") else row.outcome
-
-
-def _queue_lines(queue: tuple[QueueRow, ...]) -> list[str]:
-    lines = [
-        "  Now",
-        f"  {'context':<14}  {'place':<5}  {'mode':<5}  {'who':<14}  {'code':<16}  {'since':>10}  waits for",
-    ]
-    lines += [
-        f"  {plain(row.context, 14):<14}  {row.place:<5}  {row.mode:<5}  {plain(row.who, 14):<14}  "
-        f"{plain(row.code, 16):<16}  {plain(duration(row.since)):>10}  {_waits_for(row)}"
-        for row in queue[:_ENDS]
-    ]
-    if len(queue) > _ENDS:
-        lines.append(f"  ... {len(queue) - _ENDS} more")
-    return lines
-
-
-def _waits_for(row: QueueRow) -> str:
-    return plain(", ".join(row.waits_for) or "-", 18)
-
-
-# ------------------------------------------------------------------------------------------- HTML
+#: Half the thumb of a track: its middle, not its edge, stands at both ends of the time axis.
+_HALF_THUMB = 8
 
 
 def lock_element(state: LockState) -> Element:
-    """The view as an element: lanes, queue, what was refused and why, and all sessions as a table."""
+    """The view as an element: lanes, queue, the selected session, what was refused and why, and all as a table."""
     status = status_line(state.status_word, state.status)
     if not state.total:
         empty = h(
@@ -165,30 +52,109 @@ def lock_element(state: LockState) -> Element:
         title="Lock view",
         name=_name(state),
         status=status,
-        body=[*lock_body(state), _sessions(state)],
+        body=[*_body(state, selecting=True), session_table(state)],
         foot=state.counts,
+        tools=_tools(state),
+        keys=_keys(state),
+        spoken="the replay plays" if state.replay is not None and state.replay.playing else state.status,
     )
 
 
 def lock_body(state: LockState) -> list[Element]:
-    """The picture of the sessions with its legend, who holds and waits now, what was refused, the longest wait."""
+    """The picture of the sessions with its legend, who holds and waits now, what was refused, the longest wait.
+
+    For another view: nothing in it can be clicked.
+    """
+    return _body(state, selecting=False)
+
+
+def _body(state: LockState, *, selecting: bool) -> list[Element]:
     body = [
         _legend(state),
-        h("div", lock_picture(state), cls="kb-scroll"),
+        h("div", lock_picture(state, clickable=selecting), cls="kb-scroll"),
         h("p", "A wide picture: it scrolls sideways.", cls="kb-band kb-small kb-quiet kb-narrow"),
     ]
-    parts = [_queue(state.queue)] if state.queue else []
-    parts += [_refusals(state.refused)] if state.refused else []
-    if parts:
-        body.append(
-            h("div", *(h("div", part, cls="kb-half kb-panel") for part in parts), cls="kb-split kb-ruled")
+    if selecting and not state.goes_on and state.seconds > 0:
+        body.append(_track(state))
+    # Each part has its place in the live form, too, where it is not shown: what is sent for a click stays small.
+    parts = [
+        session_panel(state),
+        _half(_queue(state, selecting)) if state.queue or state.replay is not None else None,
+        _half(_refusals(state.refused)) if state.refused else None,
+    ]
+    shown = any(part is not None for part in parts)
+    body.append(
+        h(
+            "div",
+            *(part or h("div", cls="kb-live", live={"style": "display:none"}) for part in parts),
+            cls="kb-split kb-ruled" if shown else "kb-split",
         )
+    )
     body.append(h("p", state.waits, cls="kb-band kb-small kb-quiet kb-ruled"))
     return body
 
 
+def _half(part: Element) -> Element:
+    return h("div", part, cls="kb-half kb-panel")
+
+
+def _tools(state: LockState) -> Element:
+    nothing = state.selected is None and state.later is None
+    return tools(
+        button(
+            "Error", "error", key="e", name="Select the first error, then the next one", off=not state.errors
+        ),
+        button("Close", "back", key="Escape", name="Close the panel of the session", off=nothing),
+    )
+
+
+def _keys(state: LockState) -> Element:
+    replay = [("Space", "replay"), (",", "earlier"), (".", "later")] if not state.goes_on else []
+    return keys(
+        ("\u2190 \u2192", "session"), ("Enter", "inspect"), *replay, ("e", "first error"), ("Esc", "leave")
+    )
+
+
+def _track(state: LockState) -> Element:
+    """The replay: under the time axis, as long as it, with the moment in words."""
+    replay = state.replay
+    at = state.seconds if replay is None else replay.at
+    playing = replay is not None and replay.playing
+    whole = f"at the end, {duration(state.seconds)}: {state.status}"
+    words = state.status if replay is not None else whole
+    return h(
+        "div",
+        h(
+            "div",
+            h(
+                "div",
+                button("\u2039", "earlier", key=",", name="Go to the session event before", off=at <= 0),
+                button(
+                    "Pause" if playing else "Play",
+                    "play",
+                    key=" ",
+                    name="Pause the replay" if playing else "Play the run again",
+                    on=playing,
+                ),
+                button("\u203a", "later", key=".", name="Go to the next session event", off=replay is None),
+                style=f"display:flex;gap:4px;flex:none;width:{LABEL - 14 - _HALF_THUMB}px;padding-left:14px",
+            ),
+            slider("at", at, most=state.seconds, name="Moment of the replay", said=words),
+            h(
+                "div",
+                button("End", "end", name="Leave the replay: the run as it ended", off=replay is None),
+                style=f"flex:none;width:{RIGHT - _HALF_THUMB - 6}px;padding-left:6px",
+            ),
+            style=f"display:flex;align-items:center;width:{WIDTH}px;max-width:100%;margin:0 auto",
+        ),
+        h("p", words, cls="kb-p kb-small kb-quiet", style="margin:4px 14px 0"),
+        cls="kb-live",
+        style="padding:6px 0;border-top:1px solid var(--kb-line2)",
+    )
+
+
 def _name(state: LockState) -> str:
-    first, others = state.lanes[0].context, len(state.lanes) - 1
+    first, others = state.whole[0].context, len(state.whole) - 1
     return f"{first} and {count(others, 'other context')}" if others else first
 
 
@@ -198,14 +164,14 @@ def _legend(state: LockState) -> Element:
         pair(h("span", cls="kb-key kb-key-read"), "read, held"),
         pair(h("span", cls="kb-key kb-key-wait"), "waiting"),
     ]
-    shown = {row.outcome for lane in state.lanes for row in lane.sessions}
+    shown = {row.outcome for lane in state.whole for row in lane.sessions}
     marks += [
         legend_word(word) for word in ("committed", "discarded", "refused", "timed out") if word in shown
     ]
     return h("div", *marks, cls="kb-band kb-small kb-quiet kb-keys")
 
 
-def _queue(queue: tuple[QueueRow, ...]) -> Element:
+def _queue(state: LockState, selecting: bool) -> Element:
     columns = [
         Column("place"),
         Column("context"),
@@ -214,32 +180,37 @@ def _queue(queue: tuple[QueueRow, ...]) -> Element:
         Column("code"),
         Column("since", True),
     ]
-    rows = queue[:_ENDS]
+    queue = state.queue
+    rows = queue[:_MOST_QUEUED]
+    drawn = table(
+        columns,
+        [
+            (
+                status_word("holds" if row.place == "holds" else "waiting", row.place),
+                row.context,
+                row.mode,
+                session_link(row.who, row.number) if selecting else row.who,
+                h("code", row.code, cls="kb-code"),
+                duration(row.since),
+            )
+            for row in rows
+        ],
+        "Sessions that hold a lock or wait for it",
+        lambda place: "kb-t-accent" if rows[place].place == "holds" else "",
+    )
+    more = len(queue) - len(rows)
     return h(
         "div",
         h(
             "h4",
-            "Now ",
+            "Now " if state.replay is None else f"At {duration(state.replay.at)} ",
             h("span", "in the order in which the lock is given", cls="kb-small kb-quiet"),
             cls="kb-h4",
         ),
-        table(
-            columns,
-            [
-                (
-                    status_word("holds" if row.place == "holds" else "waiting", row.place),
-                    row.context,
-                    row.mode,
-                    row.who,
-                    h("code", row.code, cls="kb-code"),
-                    duration(row.since),
-                )
-                for row in rows
-            ],
-            "Sessions that hold a lock or wait for it",
-            lambda place: "kb-t-accent" if rows[place].place == "holds" else "",
-        ),
-        h("p", f"{len(queue) - _ENDS} more wait", cls="kb-p kb-quiet") if len(queue) > _ENDS else None,
+        (selectable(drawn, [row.number for row in rows]) if selecting else drawn)
+        if rows
+        else h("p", "Nobody holds a lock or waits for one.", cls="kb-p kb-quiet"),
+        h("p", f"{count(more, 'session')} more in the queue", cls="kb-p kb-quiet") if more else None,
     )
 
 
@@ -248,7 +219,7 @@ def _refusals(refused: tuple[SessionRow, ...]) -> Element:
     return h(
         "div",
         *(_refusal(row) for row in refused[:_MOST_REFUSALS]),
-        h("p", _REMEDY, cls="kb-p"),
+        h("p", REMEDY, cls="kb-p"),
         h("p", f"{more} more refused; the table has them.", cls="kb-p kb-quiet") if more > 0 else None,
     )
 
@@ -264,70 +235,6 @@ def _refusal(row: SessionRow) -> Element:
             f" in {row.context}, raised at once; nothing waits, nothing was committed.",
             cls="kb-text",
         ),
-        h(
-            "div",
-            _place("lock", "first, still open", row.first_mode, row.first, ""),
-            _place("failed", "second, refused", row.mode, row.place, "bad"),
-            cls="kb-box kb-places",
-        ),
+        refused_places(row),
         cls="kb-block",
-    )
-
-
-def _place(mark: str, word: str, mode: str, place: str, tone: str) -> Element:
-    return h(
-        "div",
-        glyph(mark, tone=tone or "accent"),
-        h("span", word, cls="kb-strong"),
-        h("span", f"{mode} session", cls="kb-quiet"),
-        h("code", place or "unknown place", cls="kb-code kb-push"),
-        cls="kb-row",
-    )
-
-
-def _sessions(state: LockState) -> Element:
-    rows = [row for lane in state.lanes for row in lane.sessions]
-    left_out = len(rows) - _SHOWN_ROWS
-    if left_out > 0:
-        first = sorted(rows, key=lambda row: row.outcome in ("committed", "ended"))[:_SHOWN_ROWS]
-        chosen = {row.number for row in first}
-        rows = [row for row in rows if row.number in chosen]
-    columns = [
-        Column("who"),
-        Column("session"),
-        Column("context"),
-        Column("code"),
-        Column("asked at", True),
-        Column("waited", True),
-        Column("held", True),
-        Column("end"),
-    ]
-    return h(
-        "details",
-        h("summary", f"The same as a table ({count(state.total, 'session')})"),
-        table(
-            columns,
-            [
-                (
-                    row.who,
-                    row.mode,
-                    row.context,
-                    h("code", row.place, cls="kb-code"),
-                    duration(row.opened),
-                    duration(row.waited) if row.waited > 0.0005 else "-",
-                    "never" if row.acquired is None else duration(row.end - row.acquired),
-                    status_word(_MARKS[row.outcome], row.outcome),
-                )
-                for row in rows
-            ],
-            "Sessions by context, in the order in which they were asked for",
-        ),
-        h(
-            "p",
-            f"{count(left_out, 'session')} left out here, of those that went well; all are counted below.",
-            cls="kb-p kb-quiet",
-        )
-        if left_out > 0
-        else None,
-        cls="kb-more",
     )

@@ -69,7 +69,7 @@ def button(
         data_key=key or None,
         tabindex=-1,
         aria_label=name or None,
-        title=(f"{name or word} ({key})" if key else name) or None,
+        title=(f"{name or word} ({'Space' if key == ' ' else key})" if key else name) or None,
         aria_pressed=None if on is None else str(on).lower(),
         disabled="" if off else None,
     )
@@ -102,6 +102,29 @@ def field(
         spellcheck="false",
         autocomplete="off",
         style=f"width:{width}px;max-width:100%",
+    )
+
+
+def slider(do: str, value: float, *, most: float, name: str, said: str) -> Element:
+    """A track from 0 to ``most`` whose thumb is moved with the pointer or the arrow keys.
+
+    ``name`` and ``said`` are read out: what it moves, and where it stands. The bounds come before the value, which a
+    browser would cut to those it knows.
+    """
+    return h(
+        "input",
+        cls="kb-input kb-live",
+        type="range",
+        min="0",
+        max=repr(float(most)),
+        step="any",
+        value=repr(float(value)),
+        aria_label=name,
+        aria_valuetext=said,
+        data_do=do,
+        tabindex=-1,
+        style="flex:1 1 auto;width:0;min-width:120px;padding:0;border:0;background:none;"
+        "accent-color:var(--kb-accent)",
     )
 
 

@@ -149,7 +149,7 @@ STYLES: dict[str, dict[str, str]] = {
         stats="display:flex;flex-wrap:wrap;gap:1px;background:var(--kb-line2);"
         "border:1px solid var(--kb-line2);border-radius:6px;overflow:hidden",
         stat="flex:1 1 54px;padding:6px 8px;background:var(--kb-paper)",
-        figure="font-size:15px;line-height:20px;font-weight:600",
+        figure="font-size:15px;line-height:20px;font-weight:600;white-space:nowrap",
         track="display:inline-block;vertical-align:middle;width:64px;height:6px;border-radius:3px;"
         "background:var(--kb-hover);overflow:hidden",
         fill="display:block;height:6px;border-radius:3px;background:var(--kb-ink2)",
