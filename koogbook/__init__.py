@@ -51,11 +51,12 @@ if TYPE_CHECKING:
     from koogbook.messages.parts import ToolResult as ToolResult
     from koogbook.messages.prompt import Prompt as Prompt
     from koogbook.messages.tokens import estimate_tokens as estimate_tokens
+    from koogbook.notebook.views.checkpoint_view.checkpoints import checkpoints as checkpoints
+    from koogbook.notebook.views.diff_view.diff import diff as diff
+    from koogbook.notebook.views.graph_view.graph import graph as graph
+    from koogbook.notebook.views.lock_view.locks import locks as locks
     from koogbook.notebook.views.view import View as View
-    from koogbook.notebook.views.view import checkpoints as checkpoints
-    from koogbook.notebook.views.view import diff as diff
-    from koogbook.notebook.views.view import graph as graph
-    from koogbook.notebook.views.view import locks as locks
+    from koogbook.notebook.watch import watch as watch
     from koogbook.pipeline import Feature as Feature
     from koogbook.pipeline import InstalledFeature as InstalledFeature
     from koogbook.pipeline import Interceptor as Interceptor
@@ -119,21 +120,21 @@ _HOMES = {
     "WholeHistory": "compression.strategies",
     "assistant": "messages.message",
     "check_facts": "compression.fact_check",
-    "checkpoints": "notebook.views.view",
+    "checkpoints": "notebook.views.checkpoint_view.checkpoints",
     "compose": "compression.compose",
     "compress": "compression.compress",
     "deterministic": "clock",
-    "diff": "notebook.views.view",
+    "diff": "notebook.views.diff_view.diff",
     "errors": "",
     "estimate_tokens": "messages.tokens",
     "events": "",
-    "graph": "notebook.views.view",
+    "graph": "notebook.views.graph_view.graph",
     "groups": "messages.pairing",
     "has_tool_calls": "runtime.ready",
     "history_over": "runtime.ready",
     "load_transcript": "transcripts.load",
     "load_transcripts": "transcripts.load",
-    "locks": "notebook.views.view",
+    "locks": "notebook.views.lock_view.locks",
     "View": "notebook.views.view",
     "repair_pairs": "transcripts.repair",
     "sample_transcript": "transcripts.load",
@@ -146,6 +147,7 @@ _HOMES = {
     "tool": "tools.tool",
     "tool_result": "messages.message",
     "user": "messages.message",
+    "watch": "notebook.watch",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])
@@ -166,3 +168,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext koogbook``: the magics, cells that await, and completion; may be repeated."""
+    from koogbook.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext koogbook``: take back what was registered."""
+    from koogbook.notebook.extension import unload
+
+    unload(shell)

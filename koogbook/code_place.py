@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from types import FrameType
 from typing import Protocol
 
 from msgspec import Struct
@@ -38,6 +39,10 @@ class Notebook(Protocol):
 _notebook: Notebook | None = None
 
 
+#: What is defined here is defined by a cell.
+_MAGICS = "koogbook.notebook."
+
+
 def set_notebook(notebook: Notebook | None) -> None:
     """Say which notebook the code runs in; None: in none."""
     global _notebook
@@ -54,10 +59,22 @@ def calling_place() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_runtime(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
+    if frame.f_globals.get("__name__", "").startswith(_MAGICS):
+        frame = _cell_of(frame)
     path = frame.f_code.co_filename
     # The notebook is asked each time: a cell that runs again has the file name from before and another number.
     named = None if _notebook is None else _notebook.file_name(path)
     return f"{named or _file_name(path)}:{frame.f_lineno}"
+
+
+def _cell_of(magic: FrameType) -> FrameType:
+    """The frame of the cell that a magic stands in; the magic's own where there is none."""
+    frame: FrameType | None = magic
+    while frame is not None and _notebook is not None:
+        if _notebook.file_name(frame.f_code.co_filename) is not None:
+            return frame
+        frame = frame.f_back
+    return magic
 
 
 @lru_cache(maxsize=1024)

@@ -122,7 +122,9 @@ class InstalledPersistence:
             CheckpointError: It is a tombstone, after which nothing comes.
         """
         with kept_free(self.storage, to_session_id):
-            return await self._fork(session_id, await self._whole_id(session_id, checkpoint_id), to_session_id)
+            return await self._fork(
+                session_id, await self._whole_id(session_id, checkpoint_id), to_session_id
+            )
 
     async def _whole_id(self, session_id: str, given: str) -> str:
         if not given:

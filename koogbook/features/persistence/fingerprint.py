@@ -17,11 +17,29 @@ from koogbook.state.codec import type_shape
 Level = Literal["same", "changed", "incompatible"]
 
 
+class Difference(Struct, frozen=True):
+    """One thing that is not as it was stored: ``stored`` or ``now`` is empty where it is new, or gone."""
+
+    what: str
+    stored: str = ""
+    now: str = ""
+
+    def __str__(self) -> str:
+        if self.stored and self.now:
+            return f"{self.what}: stored {self.stored}, now {self.now}"
+        return f"{self.what}: is gone" if self.stored else f"{self.what}: is new" if self.now else self.what
+
+
 class Comparison(Struct, frozen=True):
-    """A stored fingerprint against the code as it is now: how bad, and what differs, in words."""
+    """A stored fingerprint against the code as it is now: how bad, and what differs, the worst first."""
 
     level: Level
-    differences: tuple[str, ...] = ()
+    found: tuple[Difference, ...] = ()
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """What differs, in words."""
+        return tuple(map(str, self.found))
 
 
 def fingerprint(
@@ -63,34 +81,47 @@ def compare(
     try:
         return _compare(stored, fingerprint(strategy, keys)[1], path)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
-        return Comparison("incompatible", (f"the stored description of the strategy is damaged ({problem})",))
+        damaged = f"the stored description of the strategy is damaged ({problem})"
+        return Comparison("incompatible", (Difference(damaged),))
 
 
 @lru_cache(maxsize=512)
 def _compare(stored: bytes, now: bytes, path: str) -> Comparison:
     then, today = json.loads(stored), json.loads(now)
-    broken: list[str] = []
-    changed: list[str] = []
+    broken: list[Difference] = []
+    changed: list[Difference] = []
     if then["strategy"] != today["strategy"]:
-        broken.append(f"strategy: stored {then['strategy']!r}, now {today['strategy']!r}")
+        broken.append(Difference("strategy", repr(then["strategy"]), repr(today["strategy"])))
     if then["input"] != today["input"]:
-        changed.append(f"input: stored {then['input']}, now {today['input']}")
+        changed.append(Difference("input", str(then["input"]), str(today["input"])))
     if then["version"] != today["version"]:
-        changed.append(f"strategy version: stored {then['version']}, now {today['version']}")
+        changed.append(Difference("strategy version", _version(then), _version(today)))
     for node, types in then["nodes"].items():
         found = today["nodes"].get(node)
         here = broken if node == path else changed
         if found is None:
-            here.append(f"node {node}: is gone")
+            here.append(Difference(f"node {node}", stored=_signature(types)))
         elif found[1] != types[1]:
-            here.append(f"output of {node}: stored {types[1]}, now {found[1]}")
+            here.append(Difference(f"output of {node}", str(types[1]), str(found[1])))
         elif found[0] != types[0]:
-            changed.append(f"input of {node}: stored {types[0]}, now {found[0]}")
-    changed.extend(f"node {node}: is new" for node in today["nodes"] if node not in then["nodes"])
+            changed.append(Difference(f"input of {node}", str(types[0]), str(found[0])))
     changed.extend(
-        f"storage key {name}: stored {shape}, now {today['keys'][name]}"
+        Difference(f"node {node}", now=_signature(types))
+        for node, types in today["nodes"].items()
+        if node not in then["nodes"]
+    )
+    changed.extend(
+        Difference(f"storage key {name}", str(shape), str(today["keys"][name]))
         for name, shape in then["keys"].items()
         if today["keys"].get(name, shape) != shape
     )
     level: Level = "incompatible" if broken else "changed" if changed else "same"
     return Comparison(level, (*broken, *changed))
+
+
+def _signature(types: list[str]) -> str:
+    return f"{types[0]} -> {types[1]}"
+
+
+def _version(described: Mapping[str, Any]) -> str:
+    return str(described["version"]) or "none"

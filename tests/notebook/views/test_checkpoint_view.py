@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from saved_checkpoints import START, chain, forests, lines_of_sessions, saved
 
 from koogbook.features.persistence.checkpoint import CheckpointInfo
-from koogbook.notebook.views.checkpoint_view.state import CheckpointRow, CutRow, RunRow
+from koogbook.notebook.views.checkpoint_view.state import CheckpointRow, RunRow
+from koogbook.notebook.views.checkpoint_view.table import Choice
 from koogbook.notebook.views.checkpoint_view.tree import MOST_LANES, tree_rows
 from koogbook.notebook.views.checkpoint_view.view import (
     Verdict,
@@ -19,25 +21,7 @@ from koogbook.notebook.views.checkpoint_view.view import (
 )
 from koogbook.notebook.views.look.markup import render, render_static
 
-START = datetime(2026, 6, 2, 14, 2, 7, 114_000, tzinfo=UTC)
 HOSTILE = "</script><img src=x onerror=alert(1)> \"'& \u202e \x00 \ud83c"
-
-
-def saved(id: str, session: str, version: int, parent: str | None = None, **fields: Any) -> CheckpointInfo:
-    """A checkpoint, by default after a node and a second after the one before."""
-    given: dict[str, Any] = {
-        "kind": "node",
-        "created": START + timedelta(seconds=version),
-        "agent_id": "guide",
-        "path": "trip/ask_model",
-        "messages": 14,
-        "tokens": 1664,
-        "iterations": version,
-        "fingerprint": "f",
-        "strategy_version": "v3",
-        "bytes": 512,
-    }
-    return CheckpointInfo(id=id, session_id=session, version=version, parent=parent, **{**given, **fields})
 
 
 LINE = [
@@ -60,47 +44,16 @@ VERDICTS = {
 STATE = checkpoint_state([*FORK, *LINE], verdicts=VERDICTS, store="SqliteCheckpoints, lesson.db")
 
 
-@st.composite
-def forests(draw: st.DrawFn) -> list[CheckpointInfo]:
-    """Checkpoints in any order whose parents are earlier ones, missing ones, or none."""
-    count = draw(st.integers(0, 12))
-    infos = [
-        saved(
-            f"c{number}",
-            draw(st.sampled_from("pqrs")),
-            number,
-            draw(st.sampled_from([None, "gone", *(f"c{earlier}" for earlier in range(number))])),
-            created=START + timedelta(seconds=draw(st.integers(0, 3))),
-        )
-        for number in range(count)
-    ]
-    return draw(st.permutations(infos))
-
-
-@st.composite
-def lines_of_sessions(draw: st.DrawFn) -> list[CheckpointInfo]:
-    """Sessions as runs make them: each a line, whose first checkpoint may be forked from an earlier one."""
-    newest: dict[str, str] = {}
-    infos: list[CheckpointInfo] = []
-    for number in range(draw(st.integers(0, 12))):
-        session = draw(st.sampled_from("pqrs"))
-        first = draw(st.sampled_from([None, *(info.id for info in infos)]))
-        infos.append(saved(f"c{number}", session, number, newest.get(session, first)))
-        newest[session] = f"c{number}"
-    return draw(st.permutations(infos))
-
-
 def ids(infos: list[CheckpointInfo]) -> list[str]:
     """The order of the rows."""
     return [row.info.id for row in tree_rows(infos)]
 
 
-def chain(count: int, **fields: Any) -> list[CheckpointInfo]:
-    """A session without forks."""
-    return [
-        saved(f"id-{number:06}", "long", number, f"id-{number - 1:06}" if number else None, **fields)
-        for number in range(count)
-    ]
+def all_rows(infos: list[CheckpointInfo], **choice: Any) -> list[CheckpointRow | RunRow]:
+    """The rows of all pages."""
+    first = checkpoint_state(infos, choice=Choice(**choice))
+    pages = range(1, first.pages.pages + 1)
+    return [row for page in pages for row in checkpoint_state(infos, choice=Choice(page=page, **choice)).rows]
 
 
 # ------------------------------------------------------------------------------------------- the tree
@@ -220,29 +173,17 @@ def test_a_long_line_is_one_row_but_for_forks_and_the_end() -> None:
     assert sum(row.count if isinstance(row, RunRow) else 1 for row in rows) == 401
 
 
-def test_a_table_that_is_long_all_the_same_leaves_out_its_middle_and_counts_it() -> None:
-    """A saved cell stays small, and the count is right."""
-    infos = [saved(f"id-{number:06}", f"session-{number}", 0) for number in range(500)]
-
-    rows = checkpoint_state(infos).rows
-    assert sum(row.count if isinstance(row, CutRow) else 1 for row in rows) == 500
-    assert len(rows) <= 61
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.integers(61, 200), st.sets(st.integers(0, 199), max_size=60))
-def test_the_lines_of_a_shortened_table_lead_to_rows_above(count: int, forks: set[int]) -> None:
-    """Folding and cutting must not tie a checkpoint to a stranger."""
+def test_the_lines_of_a_row_meet_those_of_the_next_over_all_pages(count: int, forks: set[int]) -> None:
+    """Folding and paging must not tie a checkpoint to a stranger. [NBK-08]"""
     branches = [saved(f"f{at:06}", f"fork-{at}", 0, f"id-{at:06}", kind="fork") for at in forks if at < count]
-    rows = checkpoint_state([*chain(count), *branches]).rows
+    rows = all_rows([*chain(count), *branches])
 
-    known = {row.id: place for place, row in enumerate(rows) if isinstance(row, CheckpointRow)}
-    wrong = [
-        row.id
-        for row in rows
-        if isinstance(row, CheckpointRow) and row.parent in known and row.parent_row != known[row.parent]
-    ]
-    assert wrong == []
+    left = [{*row.passing, *(row.branches if isinstance(row, CheckpointRow) else ())} for row in rows]
+    leaving = [lanes | ({row.lane} if row.down else set()) for lanes, row in zip(left, rows, strict=True)]
+    entering = [{*row.passing, *([row.lane] if row.up else [])} for row in rows]
+    assert [set(), *leaving] == [*entering, set()]
 
 
 # ------------------------------------------------------------------------------------------- forms

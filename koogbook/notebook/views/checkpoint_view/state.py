@@ -1,39 +1,34 @@
-"""From checkpoints in a store to what their table shows."""
+"""From checkpoints in a store to what a page of their table shows."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from koogbook.features.persistence.checkpoint import CheckpointInfo
-from koogbook.notebook.views.checkpoint_view.tree import TreeRow, tree_rows
+from koogbook.notebook.views.checkpoint_view.judging import RowWord
+from koogbook.notebook.views.checkpoint_view.judging import Verdict as Verdict
+from koogbook.notebook.views.checkpoint_view.selection import Compared, Inside, Selection, selection
+from koogbook.notebook.views.checkpoint_view.table import (
+    CheckpointTable,
+    Choice,
+    Detail,
+    Span,
+    checkpoint_key,
+)
+from koogbook.notebook.views.checkpoint_view.tree import tree_rows
 from koogbook.notebook.views.look.measure import count
-
-VerdictWord = Literal["resumable", "with warning", "not resumable", "ended"]
-RowWord = VerdictWord | Literal["not checked"]
-
-#: Up to so many checkpoints each has a row; beyond, straight runs become one row with their count.
-MOST_ROWS = 60
-_SHORTEST_RUN = 3
-_OPEN_AT_THE_END = 20
-_FIRST = 20
-_WORDS: tuple[RowWord, ...] = ("resumable", "with warning", "not resumable", "ended", "not checked")
-
-
-class Verdict(Struct, frozen=True):
-    """Whether the code as it is now can go on from a checkpoint, and why not or what to know."""
-
-    word: VerdictWord
-    reasons: tuple[str, ...] = ()
 
 
 class CheckpointRow(Struct, frozen=True, kw_only=True):
-    """One checkpoint. ``folder`` and ``node`` are its path; ``note`` is the number of its details, or None."""
+    """One checkpoint. ``folder`` and ``node`` are its path; ``note`` is the number of its detail, or None.
 
+    ``up`` says that its lane comes from above, ``down`` that it goes on below; ``branches`` are the lanes of forks
+    that begin here, ``passing`` those with a line from above to below.
+    """
+
+    key: str
     id: str
     session: str
     version: int
@@ -49,8 +44,10 @@ class CheckpointRow(Struct, frozen=True, kw_only=True):
     word: RowWord
     note: int | None
     left_out: tuple[str, ...]
+    selected: bool
     lane: int
-    parent_row: int | None
+    up: bool
+    down: bool
     fork: bool
     branches: tuple[int, ...]
     passing: tuple[int, ...]
@@ -59,6 +56,7 @@ class CheckpointRow(Struct, frozen=True, kw_only=True):
 class RunRow(Struct, frozen=True, kw_only=True):
     """A straight run of one session and one verdict in one row: nothing forks in it."""
 
+    key: str
     first: str
     last: str
     session: str
@@ -67,42 +65,50 @@ class RunRow(Struct, frozen=True, kw_only=True):
     word: RowWord
     note: int | None
     lane: int
-    parent_row: int | None
+    up: bool
+    down: bool
     passing: tuple[int, ...]
 
 
-class CutRow(Struct, frozen=True):
-    """The place where the middle of a very long table is left out, with how many checkpoints."""
-
-    count: int
-    lane: int = 0
-    parent_row: None = None
-    passing: tuple[int, ...] = ()
+Row = CheckpointRow | RunRow
 
 
-Row = CheckpointRow | RunRow | CutRow
+class Pages(Struct, frozen=True):
+    """Where a page stands: its first and last row of so many rows, and its number of so many pages."""
 
-
-class Detail(Struct, frozen=True):
-    """What to know about checkpoints, said once for all that it is true of."""
-
+    first: int
+    last: int
+    rows: int
     number: int
-    word: RowWord
-    ids: tuple[str, ...]
-    versions: tuple[str, ...]
-    reasons: tuple[str, ...]
+    pages: int
 
 
 class CheckpointState(Struct, frozen=True, kw_only=True):
-    """All that the table shows; ``day`` is the date of all rows, or empty where each row has its own."""
+    """All that the table shows.
+
+    ``is_new`` says that nothing is stored yet, in no session. ``total`` counts all checkpoints, ``passed`` those that
+    pass the filter. ``day`` is the date of all rows, or empty where each row has its own. ``is_tree`` says that the
+    rows stand in tree order, all of them, ``is_behind`` that a run has saved more since.
+    """
 
     store: str
     sessions: tuple[str, ...]
+    is_new: bool
     total: int
+    passed: int
     sentence: str
+    is_behind: bool
+    not_checked: str
+    verdicts: tuple[tuple[RowWord, int], ...]
     day: str
+    choice: Choice
+    is_tree: bool
+    pages: Pages
     rows: tuple[Row, ...]
     details: tuple[Detail, ...]
+    selection: Selection | None
+    said: str
+    compared: Compared | None
 
 
 def checkpoint_state(
@@ -111,6 +117,7 @@ def checkpoint_state(
     verdicts: Mapping[str, Verdict] | None = None,
     store: str = "",
     sessions: Sequence[str] = (),
+    choice: Choice | None = None,
 ) -> CheckpointState:
     """What a table of checkpoints shows.
 
@@ -119,81 +126,114 @@ def checkpoint_state(
         verdicts: By checkpoint id; one without is "not checked", a tombstone "ended".
         store: What they are kept in, such as ``SqliteCheckpoints, lesson.db``.
         sessions: The session ids that the table is about; without them, those of the checkpoints.
+        choice: How it is sorted and filtered, and which page it is; by default the first in tree order.
+
+    Raises:
+        ViewError: The filter cannot be read.
     """
-    judged = {info.id: _verdict(info, verdicts or {}) for info in infos}
-    details = _details(infos, judged)
-    notes = {id: detail.number for detail in details for id in detail.ids}
-    tree = tree_rows(infos)
-    days = {f"{info.created:%Y-%m-%d}" for info in infos}
-    rows = [_row(row, judged, notes, one_day=len(days) == 1) for row in tree]
+    known = verdicts or {}
+    table = CheckpointTable(tree_rows(infos), lambda info: known.get(info.id))
+    return page_state(table, choice or Choice(), store=store, sessions=sessions)
+
+
+def page_state(
+    table: CheckpointTable,
+    choice: Choice,
+    *,
+    store: str = "",
+    sessions: Sequence[str] = (),
+    selected: int | None = None,
+    fork_to: str = "",
+    marked: str = "",
+    inside: Inside | None = None,
+    compared: Compared | None = None,
+    said: str = "",
+    not_checked: str = "",
+    empty: str = "",
+    is_behind: bool = False,
+) -> CheckpointState:
+    """What a page of a table shows.
+
+    Args:
+        table: The checkpoints.
+        choice: How they are sorted and filtered, and which page it is.
+        store: What they are kept in.
+        sessions: The session ids that the table is about; without them, the first of those that it has.
+        selected: The place of the one that is selected.
+        fork_to: The session id that a fork of it would begin.
+        marked: The id of the one that is marked for a diff.
+        inside: What is in the selected one, where it was read.
+        compared: The diff of two of them.
+        said: What came of the last action.
+        not_checked: Why the verdicts are not worked out, in one sentence.
+        empty: What to say of a table without checkpoints.
+        is_behind: A run has saved something that is not in the table.
+    """
+    start, spans = table.page(choice)
+    rows = tuple(_row(table, span, selected) for span in spans)
+    notes = {row.note for row in rows}
+    total, passed = len(table.rows), len(table.passed(choice.filter))
+    every = len(table.spans(choice)) if table.is_tree(choice) else passed
     return CheckpointState(
         store=store,
-        sessions=tuple(sessions) or tuple(dict.fromkeys(row.info.session_id for row in tree)),
-        total=len(infos),
-        sentence=_sentence([judged[info.id][0] for info in infos]),
-        day=days.pop() if len(days) == 1 else "",
-        rows=tuple(rows) if len(rows) <= MOST_ROWS else _cut(list(_runs(rows))),
-        details=details,
+        sessions=tuple(sessions) or table.sessions,
+        is_new=not total and not empty,
+        total=total,
+        passed=passed,
+        sentence=_sentence(table, passed, choice, not_checked, empty)
+        + ("; a run has saved more since" if is_behind else ""),
+        is_behind=is_behind,
+        not_checked=not_checked,
+        verdicts=table.verdicts(),
+        day=table.day,
+        choice=choice,
+        is_tree=table.is_tree(choice),
+        pages=Pages(
+            start + 1 if rows else 0, start + len(rows), every, _number(table, choice), table.pages(choice)
+        ),
+        rows=rows,
+        details=tuple(detail for detail in table.details if detail.number in notes),
+        selection=None
+        if selected is None
+        else selection(
+            table,
+            selected,
+            fork_to=fork_to,
+            marked=marked,
+            inside=inside,
+            on_page=range(selected, selected + 1) in spans,
+        ),
+        said=said,
+        compared=compared,
     )
 
 
-def _verdict(info: CheckpointInfo, verdicts: Mapping[str, Verdict]) -> tuple[RowWord, tuple[str, ...]]:
-    found = verdicts.get(info.id)
-    if found is not None:
-        return found.word, found.reasons
-    return ("ended" if info.is_tombstone else "not checked"), ()
+def _number(table: CheckpointTable, choice: Choice) -> int:
+    return min(max(choice.page, 1), table.pages(choice))
 
 
-def _sentence(words: Sequence[RowWord]) -> str:
-    if not words:
-        return "no checkpoints yet"
-    counts = Counter(words)
-    parts = [f"{counts[word]:,} {word}" for word in _WORDS if counts[word]]
-    return f"{count(len(words), 'checkpoint')}: {', '.join(parts)}"
+def _sentence(table: CheckpointTable, passed: int, choice: Choice, not_checked: str, empty: str) -> str:
+    if not table.rows:
+        return empty or table.sentence()
+    words = f"{count(len(table.rows), 'checkpoint')}, not checked" if not_checked else table.sentence()
+    return f"{words}; {passed:,} pass the filter" if choice.filter.strip() else words
 
 
-def _details(
-    infos: Sequence[CheckpointInfo], judged: Mapping[str, tuple[RowWord, tuple[str, ...]]]
-) -> tuple[Detail, ...]:
-    groups: dict[tuple[RowWord, tuple[str, ...]], list[CheckpointInfo]] = {}
-    for row in tree_rows(infos):
-        word, reasons = judged[row.info.id]
-        if row.info.left_out:
-            reasons = (*reasons, _left_out(row.info.left_out))
-        if reasons:
-            groups.setdefault((word, reasons), []).append(row.info)
-    return tuple(
-        Detail(
-            number,
-            word,
-            tuple(dict.fromkeys(info.id for info in members)),
-            tuple(dict.fromkeys(info.strategy_version for info in members if info.strategy_version)),
-            reasons,
-        )
-        for number, ((word, reasons), members) in enumerate(groups.items(), start=1)
-    )
-
-
-def _left_out(keys: Sequence[str]) -> str:
-    return f"saved without {count(len(keys), 'storage key')} that cannot be encoded: {', '.join(keys)}"
-
-
-def _row(
-    row: TreeRow,
-    judged: Mapping[str, tuple[RowWord, tuple[str, ...]]],
-    notes: Mapping[str, int],
-    *,
-    one_day: bool,
-) -> CheckpointRow:
+def _row(table: CheckpointTable, span: Span, selected: int | None) -> Row:
+    if len(span) > 1:
+        return _run(table, span)
+    place = span[0]
+    row, judged = table.rows[place], table.judged[place]
     info = row.info
     folder, slash, node = info.path.rpartition("/")
     clock = f"{info.created:%H:%M:%S}.{info.created.microsecond // 1000:03}"
     return CheckpointRow(
+        key=checkpoint_key(info),
         id=info.id,
         session=info.session_id,
         version=info.version,
         kind=info.kind,
-        time=clock if one_day else f"{info.created:%Y-%m-%d} {clock[:8]}",
+        time=clock if table.day else f"{info.created:%Y-%m-%d} {clock[:8]}",
         folder=folder + slash,
         node=node,
         messages=info.messages,
@@ -201,88 +241,32 @@ def _row(
         bytes=info.bytes,
         parent=info.parent,
         parent_missing=info.parent is not None and row.parent_row is None,
-        word=judged[info.id][0],
-        note=notes.get(info.id),
+        word=judged.word,
+        note=judged.number,
         left_out=info.left_out,
+        selected=place == selected,
         lane=row.lane,
-        parent_row=row.parent_row,
+        up=row.parent_row is not None,
+        down=row.goes_on,
         fork=row.fork,
         branches=row.branches,
         passing=row.passing,
     )
 
 
-# ------------------------------------------------------------------------------------------- long tables
-
-
-def _runs(rows: Sequence[CheckpointRow]) -> Iterator[CheckpointRow | RunRow]:
-    """Straight runs in one row each; parents are counted again in the rows that are left."""
-    new_row: dict[int, int] = {}
-    made = 0
-    for run in _straight(rows):
-        first = run[0]
-        parent_row = None if (old := rows[first].parent_row) is None else new_row[old]
-        if len(run) < _SHORTEST_RUN:
-            for row in run:
-                new_row[row] = made
-                old = rows[row].parent_row
-                yield replace(rows[row], parent_row=None if old is None else new_row[old])
-                made += 1
-            continue
-        new_row.update(dict.fromkeys(run, made))
-        made += 1
-        yield RunRow(
-            first=rows[first].id,
-            last=rows[run[-1]].id,
-            session=rows[first].session,
-            count=len(run),
-            bytes=sum(rows[row].bytes for row in run),
-            lane=rows[first].lane,
-            parent_row=parent_row,
-            word=rows[first].word,
-            note=rows[first].note,
-            passing=rows[first].passing,
-        )
-
-
-def _straight(rows: Sequence[CheckpointRow]) -> Iterator[list[int]]:
-    run: list[int] = []
-    for index, row in enumerate(rows):
-        forks = bool(row.branches or row.fork) or row.word == "ended"
-        follows = bool(run) and row.parent_row == run[-1] and _alike(row, rows[run[-1]])
-        if forks or index >= len(rows) - _OPEN_AT_THE_END:
-            if run:
-                yield run
-            yield [index]
-            run = []
-        elif follows:
-            run.append(index)
-        else:
-            if run:
-                yield run
-            run = [index]
-    if run:
-        yield run
-
-
-def _alike(row: CheckpointRow, other: CheckpointRow) -> bool:
-    return (row.session, row.word, row.note) == (other.session, other.word, other.note)
-
-
-def _cut(rows: Sequence[CheckpointRow | RunRow]) -> tuple[Row, ...]:
-    """The first and the last rows where even the runs are too many."""
-    if len(rows) <= MOST_ROWS:
-        return tuple(rows)
-    tail = len(rows) - (MOST_ROWS - _FIRST)
-    gone = rows[_FIRST:tail]
-    missing = sum(row.count if isinstance(row, RunRow) else 1 for row in gone)
-    shift = tail - _FIRST - 1
-    kept: list[Row] = [*rows[:_FIRST], CutRow(missing)]
-    for row in rows[tail:]:
-        parent = row.parent_row
-        if parent is not None and _FIRST <= parent < tail:
-            parent = None
-        elif parent is not None and parent >= tail:
-            parent -= shift
-        kept.append(replace(row, parent_row=parent))
-    return tuple(kept)
+def _run(table: CheckpointTable, span: Span) -> RunRow:
+    first, last, judged = table.rows[span[0]], table.rows[span[-1]], table.judged[span[0]]
+    return RunRow(
+        key=checkpoint_key(first.info),
+        first=first.info.id,
+        last=last.info.id,
+        session=first.info.session_id,
+        count=len(span),
+        bytes=sum(table.rows[place].info.bytes for place in span),
+        word=judged.word,
+        note=judged.number,
+        lane=first.lane,
+        up=first.parent_row is not None,
+        down=last.goes_on,
+        passing=first.passing,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -11,19 +12,25 @@ from koogbook.features.persistence.checkpoint import CheckpointInfo
 
 #: Lanes that have room beside the table; more forks side by side than that share the last one.
 MOST_LANES = 4
+# A set of lanes is kept as bits; this is what each set is in words.
+_LANES = tuple(
+    tuple(lane for lane in range(MOST_LANES) if bits >> lane & 1) for bits in range(1 << MOST_LANES)
+)
 
 
-class TreeRow(Struct, frozen=True):
+class TreeRow(Struct, frozen=True, gc=False):
     """One row of the tree.
 
     ``parent_row`` is None where no parent is in the table. ``fork`` says that the parent is of another session.
-    ``branches`` are the lanes of forks that begin here, ``passing`` those with a line from above to below.
+    ``goes_on`` says that a child stands further down on the same lane. ``branches`` are the lanes of forks that begin
+    here, ``passing`` those with a line from above to below.
     """
 
     info: CheckpointInfo
     lane: int
     parent_row: int | None
     fork: bool
+    goes_on: bool
     branches: tuple[int, ...]
     passing: tuple[int, ...]
 
@@ -33,44 +40,78 @@ def tree_rows(infos: Sequence[CheckpointInfo]) -> tuple[TreeRow, ...]:
 
     A checkpoint whose parent is not given begins a tree of its own.
     """
+    return in_lanes(in_tree_order(infos))
+
+
+def in_tree_order(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
+    """The checkpoints in the order of :func:`tree_rows`."""
     parents = _parents(infos)
-    order = _order(infos, parents)
-    row_of = {index: row for row, index in enumerate(order)}
-    ordered = [infos[index] for index in order]
-    parent_rows = [_earlier(parents[index], row_of, row) for row, index in enumerate(order)]
-    lanes = _lanes(ordered, parent_rows)
-    passing: list[set[int]] = [set() for _ in order]
-    branches: list[set[int]] = [set() for _ in order]
-    for row, parent_row in enumerate(parent_rows):
-        if parent_row is None:
+    children: defaultdict[int | None, list[int]] = defaultdict(list)
+    for index, parent in enumerate(parents):
+        children[parent].append(index)
+
+    def key(index: int) -> tuple[object, ...]:
+        info, parent = infos[index], parents[index]
+        goes_on = parent is not None and info.session_id == infos[parent].session_id
+        return goes_on, info.created, info.session_id, info.version, index
+
+    for family in children.values():
+        if len(family) > 1:
+            family.sort(key=key, reverse=True)
+    order: list[CheckpointInfo] = []
+    seen = bytearray(len(infos))
+
+    def follow(waiting: list[int]) -> None:
+        while waiting:
+            index = waiting.pop()
+            if not seen[index]:
+                seen[index] = 1
+                order.append(infos[index])
+                waiting += children.get(index, ())
+
+    follow(list(children.get(None, ())))
+    # Rows that are each other's parents have no first one; after all trees they are shown, too, oldest first.
+    for start in sorted((index for index in range(len(infos)) if not seen[index]), key=key):
+        follow([start])
+    return order
+
+
+def in_lanes(infos: Sequence[CheckpointInfo]) -> tuple[TreeRow, ...]:
+    """The rows of checkpoints that are in tree order, or of some of them, with the lanes that they stand on."""
+    parent_rows = [
+        None if parent is None or parent >= row else parent for row, parent in enumerate(_parents(infos))
+    ]
+    forks = [
+        parent is not None and infos[parent].session_id != info.session_id
+        for info, parent in zip(infos, parent_rows, strict=True)
+    ]
+    lanes = _lanes(infos, parent_rows, forks)
+    branches, goes_on = [0] * len(infos), bytearray(len(infos))
+    # Where a lane's lines reach: from the row under a parent to the row above its child.
+    reach = [[0] * len(infos) for _ in range(MOST_LANES)]
+    for row, parent in enumerate(parent_rows):
+        if parent is None:
             continue
-        if lanes[row] != lanes[parent_row]:
-            branches[parent_row].add(lanes[row])
-        for between in range(parent_row + 1, row):
-            passing[between].add(lanes[row])
+        lane = lanes[row]
+        if lane == lanes[parent]:
+            goes_on[parent] = 1
+        else:
+            branches[parent] |= 1 << lane
+        if row - parent > 1:
+            reach[lane][parent + 1] = max(reach[lane][parent + 1], row)
+    passing = [0] * len(infos)
+    for lane, ends in enumerate(reach):
+        end = 0
+        for row, new in enumerate(ends):
+            end = max(end, new)
+            if row < end:
+                passing[row] |= 1 << lane
     return tuple(
-        TreeRow(
-            info,
-            lanes[row],
-            parent_rows[row],
-            _is_fork(ordered, parent_rows, row),
-            tuple(sorted(branches[row])),
-            tuple(sorted(passing[row])),
+        TreeRow(info, lane, parent, fork, bool(on), _LANES[branch], _LANES[by])
+        for info, lane, parent, fork, on, branch, by in zip(
+            infos, lanes, parent_rows, forks, goes_on, branches, passing, strict=True
         )
-        for row, info in enumerate(ordered)
     )
-
-
-def _earlier(parent: int | None, row_of: dict[int, int], row: int) -> int | None:
-    """The row of a parent; None if it does not stand above, as in rows that are each other's parents."""
-    if parent is None or row_of[parent] >= row:
-        return None
-    return row_of[parent]
-
-
-def _is_fork(infos: Sequence[CheckpointInfo], parent_rows: Sequence[int | None], row: int) -> bool:
-    parent_row = parent_rows[row]
-    return parent_row is not None and infos[parent_row].session_id != infos[row].session_id
 
 
 def _parents(infos: Sequence[CheckpointInfo]) -> list[int | None]:
@@ -89,55 +130,37 @@ def _parents(infos: Sequence[CheckpointInfo]) -> list[int | None]:
     return found
 
 
-def _order(infos: Sequence[CheckpointInfo], parents: Sequence[int | None]) -> list[int]:
-    children: defaultdict[int | None, list[int]] = defaultdict(list)
-    for index, parent in enumerate(parents):
-        children[parent].append(index)
-
-    def key(index: int) -> tuple[object, ...]:
-        info, parent = infos[index], parents[index]
-        goes_on = parent is not None and info.session_id == infos[parent].session_id
-        return goes_on, info.created, info.session_id, info.version, index
-
-    order: list[int] = []
-    seen: set[int] = set()
-    # Rows that are each other's parents have no first one; after all trees they are shown, too, oldest first.
-    for start in [*sorted(children[None], key=key), *sorted(range(len(infos)), key=key)]:
-        waiting = [start]
-        while waiting:
-            index = waiting.pop()
-            if index not in seen:
-                seen.add(index)
-                order.append(index)
-                waiting += sorted(children[index], key=key, reverse=True)
-    return order
-
-
-def _lanes(infos: Sequence[CheckpointInfo], parent_rows: Sequence[int | None]) -> list[int]:
+def _lanes(
+    infos: Sequence[CheckpointInfo], parent_rows: Sequence[int | None], forks: Sequence[bool]
+) -> list[int]:
     """A lane per session; sessions that do not stand side by side may share one."""
     spans: dict[str, list[int]] = {}
     for row, info in enumerate(infos):
         parent_row = parent_rows[row]
         start = row if parent_row is None else parent_row + 1
-        span = spans.setdefault(info.session_id, [min(start, row), row])
+        span = spans.setdefault(info.session_id, [start, row])
         span[1] = row
-    taken: list[list[tuple[int, int]]] = [[] for _ in range(MOST_LANES)]
     lane_of: dict[str, int] = {}
+    # The last lane takes whatever has no room, so that only the others need to know what they hold.
+    taken: list[tuple[list[int], list[int]]] = [([], []) for _ in range(MOST_LANES - 1)]
     for row, info in enumerate(infos):
         if info.session_id in lane_of:
             continue
         parent_row = parent_rows[row]
-        fork = _is_fork(infos, parent_rows, row) and parent_row is not None
-        least = lane_of[infos[parent_row].session_id] + 1 if fork and parent_row is not None else 0
+        least = lane_of[infos[parent_row].session_id] + 1 if forks[row] and parent_row is not None else 0
         first, last = spans[info.session_id]
-        lane = next(
-            (
-                lane
-                for lane in range(least, MOST_LANES)
-                if all(last < start or end < first for start, end in taken[lane])
-            ),
+        lane_of[info.session_id] = next(
+            (lane for lane in range(least, MOST_LANES - 1) if _took(*taken[lane], first, last)),
             MOST_LANES - 1,
         )
-        taken[lane].append((first, last))
-        lane_of[info.session_id] = lane
     return [lane_of[info.session_id] for info in infos]
+
+
+def _took(starts: list[int], ends: list[int], first: int, last: int) -> bool:
+    """Take the rows from ``first`` to ``last`` of a lane, if none of them is taken."""
+    place = bisect_right(starts, last)
+    if place and ends[place - 1] >= first:
+        return False
+    starts.insert(place, first)
+    ends.insert(place, last)
+    return True

@@ -4,127 +4,234 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from koogbook.notebook.views.checkpoint_view.filtering import verdict_condition
+from koogbook.notebook.views.checkpoint_view.panel import MARKS, details, panel
+from koogbook.notebook.views.checkpoint_view.picture import ROW, TREE, tree_picture
 from koogbook.notebook.views.checkpoint_view.state import (
     CheckpointRow,
     CheckpointState,
-    CutRow,
-    Detail,
     Row,
-    RowWord,
     RunRow,
     Verdict,
     checkpoint_state,
 )
-from koogbook.notebook.views.checkpoint_view.text import checkpoint_text
-from koogbook.notebook.views.look.glyphs import glyph, glyph_at
+from koogbook.notebook.views.checkpoint_view.text import NOTHING_YET, checkpoint_text, page_words, sort_words
+from koogbook.notebook.views.look.controls import button, does, field, keys, row_does, tools
+from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, cut_middle, thousands
-from koogbook.notebook.views.look.pieces import Tone, chip, frame, pair, picture
+from koogbook.notebook.views.look.pieces import chip, frame, pair
 
-__all__ = ["CheckpointState", "Verdict", "checkpoint_element", "checkpoint_state", "checkpoint_text"]
+__all__ = ["ROW", "CheckpointState", "Verdict", "checkpoint_element", "checkpoint_state", "checkpoint_text"]
 
-ROW = 32
-TREE = 56
-_FIRST_LANE, _LANE = 10, 12
-_RADIUS = 4.5
 _SHORT_ID = 10  # characters of a parent's id, which stands whole in the row above
-
-_MARKS: dict[RowWord, tuple[str, Tone]] = {
-    "resumable": ("done", "ok"),
-    "with warning": ("warning", "warn"),
-    "not resumable": ("failed", "bad"),
-    "ended": ("tombstone", "ink2"),
-    "not checked": ("idle", "ink2"),
-}
 _TD = "padding:0 8px;white-space:nowrap;text-align:"
 # A notebook lets pictures shrink with their cell, so the cell has to say how wide it is.
 _TREE_CELL = f"padding:0;vertical-align:top;width:{TREE}px;min-width:{TREE}px"
-_NODE_CELL = f"{_TD}left;width:100%;min-width:130px;max-width:0;overflow:hidden;text-overflow:ellipsis"
+_NODE_CELL = f"{_TD}left;width:100%;min-width:100px;max-width:0;overflow:hidden;text-overflow:ellipsis"
+# With more rows than this a live table scrolls under its head, so that a click and its panel are in sight together.
+_ROWS_IN_SIGHT = 17
+_SCROLLS = f"max-height:{ROW * _ROWS_IN_SIGHT}px;overflow:auto"
+_STAYS = (
+    ";position:sticky;top:0;z-index:1;background:var(--kb-paper);box-shadow:inset 0 -1px 0 var(--kb-line)"
+)
+_HINT = "Filter: words, node:verify, tokens>1000"
 
 
 def checkpoint_element(state: CheckpointState) -> Element:
     """The table as markup."""
+    selected = state.selection
     if state.rows:
-        body = [h("div", _table(state), cls="kb-scroll"), *_details(state)]
+        live = {"style": _SCROLLS} if len(state.rows) > _ROWS_IN_SIGHT else None
+        body = [*_band(state), h("div", _table(state), cls="kb-scroll", live=live)]
+    elif state.total:
+        words = "No checkpoint passes the filter."
+        body = [*_band(state), h("p", words, cls="kb-panel kb-quiet", style="margin:0")]
+    elif state.is_new:
+        body = [h("p", NOTHING_YET, cls="kb-panel kb-quiet", style="margin:0")]
     else:
-        words = "Nothing saved yet. The first checkpoint is written after the first node of a run."
+        words = "Look at one of those, or at all of the store: kb.checkpoints(agent)."
         body = [h("p", words, cls="kb-panel kb-quiet", style="margin:0")]
+    if selected is not None:
+        body.append(panel(state, selected))
+    body += details(state)
     return frame(
         icon="checkpoint",
         title="Checkpoints",
-        name=" ".join(state.sessions),
+        name=_sessions(state),
         status=state.sentence[0].upper() + state.sentence[1:],
-        body=body,
+        body=[*_why_not_checked(state), *body],
         foot=_foot(state),
+        tools=_tools(state),
+        keys=_keys(state) if state.rows else None,
     )
+
+
+def _sessions(state: CheckpointState) -> str:
+    """The session ids that it is about, the first of many."""
+    named = " ".join(state.sessions[:4])
+    return f"{named} and {len(state.sessions) - 4:,} more" if len(state.sessions) > 4 else named
+
+
+def _tools(state: CheckpointState) -> Element:
+    return tools(
+        button("Refresh", "refresh", first=state.is_behind, name="Look at the store and at the code again"),
+        button("Close", "back", key="Escape", name="Close the panel of the checkpoint")
+        if state.selection is not None
+        else None,
+    )
+
+
+def _keys(state: CheckpointState) -> Element:
+    pairs = [("\u2191 \u2193", "row"), ("Enter", "detail"), ("/", "filter")]
+    if state.pages.pages > 1:
+        pairs.append(("[ ]", "page"))
+    if state.selection is not None:
+        pairs += [("i", "look inside"), ("d", "diff")]
+        pairs += [("f", "fork")] if state.selection.fork_to else []
+        pairs.append(("Esc", "close"))
+    return keys(*pairs)
 
 
 def _foot(state: CheckpointState) -> str:
     words = [state.store] if state.store else []
     if state.rows:
         words.append(f"times are UTC, {state.day}" if state.day else "times are UTC")
-        words.append("order: a parent before its children, a fork right under its parent")
+        words.append(f"order: {sort_words(state)}")
+        words.append("DataFrame: view.to_dataframe()")
     left = sum(len(row.left_out) for row in state.rows if isinstance(row, CheckpointRow))
     if left:
         words.append(f"{count(left, 'storage key')} left out")
     return " \u00b7 ".join(words)
 
 
+def _why_not_checked(state: CheckpointState) -> Iterator[Element]:
+    if state.not_checked:
+        words = f"The verdicts are not worked out: {state.not_checked}"
+        yield h("div", glyph("warning", tone="warn"), h("span", words), cls="kb-todo", style="border-top:0")
+
+
+# ------------------------------------------------------------------------------------------- band
+
+
+def _band(state: CheckpointState) -> Iterator[Element]:
+    """The filter and the pages: controls in the live form, and what is chosen in words in all others."""
+    choice = state.choice
+    said = [f"Filter: {choice.filter}"] if choice.filter.strip() else []
+    said += page_words(state) if state.pages.pages > 1 or said else []
+    shown = [
+        button(
+            f"{number:,} {word}",
+            "filter",
+            "" if choice.filter == verdict_condition(word) else verdict_condition(word),
+            mark=MARKS[word][0],
+            on=choice.filter == verdict_condition(word),
+            quiet=True,
+            name=f"Only those that are {word}",
+        )
+        for word, number in state.verdicts
+        if len(state.verdicts) > 1
+    ]
+    yield h(
+        "div",
+        h(
+            "div",
+            field("filter", choice.filter, name="Filter the checkpoints", hint=_HINT, key="/", width=290),
+            *shown,
+            button("Fold runs", "fold", name="Fold the runs that were opened") if choice.opened else None,
+            h("span", *_pages(state), cls="kb-push kb-pair"),
+            cls="kb-tools kb-live",
+        ),
+        cls="kb-band kb-live",
+    )
+    if said:
+        yield h("p", " \u00b7 ".join(said), cls="kb-band kb-small kb-quiet", live={"hidden": ""})
+
+
+def _pages(state: CheckpointState) -> Iterator[Element]:
+    yield h("span", page_words(state)[0], cls="kb-small kb-quiet kb-word")
+    if state.pages.pages == 1:
+        return
+    first, last = state.pages.number == 1, state.pages.number == state.pages.pages
+    yield button("First", "page", "first", off=first, name="First page")
+    yield button("Previous", "page", "previous", key="[", off=first, name="Previous page")
+    yield button("Next", "page", "next", key="]", off=last, name="Next page")
+    yield button("Last", "page", "last", off=last, name="Last page")
+
+
 # ------------------------------------------------------------------------------------------- table
 
 
 def _table(state: CheckpointState) -> Element:
-    judged = any(isinstance(row, CheckpointRow) and row.word != "not checked" for row in state.rows)
-    several = len({row.session for row in state.rows if isinstance(row, CheckpointRow)}) > 1
+    judged = any(row.word not in ("not checked", "ended") for row in state.rows)
+    several = len(state.sessions) > 1 or len({row.session for row in state.rows}) > 1
     heads = [
-        ("", "left", ""),
-        ("id", "left", ""),
-        *([("session", "left", "kb-wide")] if several else []),
-        ("time", "left", "kb-wide"),
-        ("after node", "left", ""),
-        ("ver", "right", ""),
-        ("messages", "right", "kb-wide"),
-        ("tokens", "right", ""),
-        ("new", "right", "kb-wide"),
-        ("parent", "left", "kb-wide"),
-        ("against the code now" if judged else "state", "left", ""),
+        ("id", "id", "left", ""),
+        *([("session", "session", "left", "kb-wide")] if several else []),
+        ("time", "time", "left", "kb-wide"),
+        ("after node", "node", "left", ""),
+        ("ver", "version", "right", ""),
+        ("messages", "messages", "right", "kb-wide"),
+        ("tokens", "tokens", "right", ""),
+        ("new", "new", "right", "kb-wide"),
+        ("parent", "parent", "left", "kb-wide"),
+        ("against the code now" if judged else "state", "verdict", "left", ""),
     ]
     rows = [_cells(row, several) for row in state.rows]
-    rows[0].insert(0, h("td", _tree(state), rowspan=len(rows), style=_TREE_CELL))
+    cells = [_head(state, *head) for head in heads]
+    if state.is_tree:
+        rows[0].insert(0, h("td", tree_picture(state), rowspan=len(rows), style=_TREE_CELL))
+        cells.insert(0, h("td", style=_TREE_CELL, live={"style": _TREE_CELL + _STAYS}))
     return h(
         "table",
-        h("caption", f"Checkpoints of {' '.join(state.sessions)}", cls="kb-hidden"),
-        h("thead", _tr([_head(*head) for head in heads], "line")),
-        h("tbody", *(_tr(cells, "line2", ROW) for cells in rows)),
+        h("caption", f"Checkpoints of {_sessions(state)}", cls="kb-hidden"),
+        h("thead", _tr(cells, "line")),
+        h("tbody", *(_body_row(row, cells) for row, cells in zip(state.rows, rows, strict=True))),
         style="border-collapse:collapse;table-layout:auto;width:100%;margin:0;border:0;font-size:12px;line-height:18px",
     )
 
 
-def _tr(cells: list[Element], line: str, height: int | None = None) -> Element:
-    size = f"height:{height}px;" if height else ""
-    style = f"{size}background:transparent;border:0;border-bottom:1px solid var(--kb-{line})"
-    return h("tr", *cells, style=style)
+def _tr(cells: list[Element], line: str) -> Element:
+    return h("tr", *cells, style=f"background:transparent;border:0;border-bottom:1px solid var(--kb-{line})")
 
 
-def _head(word: str, align: str, cls: str) -> Element:
+def _body_row(row: Row, cells: list[Element]) -> Element:
+    picked = isinstance(row, CheckpointRow) and row.selected
+    ground = "var(--kb-t-accent)" if picked else "transparent"
+    return h(
+        "tr",
+        *cells,
+        cls="kb-picked" if picked else "",
+        live=row_does("open" if isinstance(row, RunRow) else "select", row.key),
+        style=f"height:{ROW}px;background:{ground};border:0;border-bottom:1px solid var(--kb-line2)",
+    )
+
+
+def _head(state: CheckpointState, word: str, column: str, align: str, cls: str) -> Element:
+    choice = state.choice
+    here = choice.sort == column
+    arrow = (" \u2193" if choice.descending else " \u2191") if here else ""
+    order = "the tree" if here and choice.descending else f"{word}, largest first" if here else word
     style = f"{_TD}{align};padding-top:6px;padding-bottom:6px;font-weight:400"
-    if not word:
-        return h("td", style=_TREE_CELL)
-    return h("th", word, scope="col", cls=f"kb-small kb-quiet {cls}".rstrip(), style=style)
+    return h(
+        "th",
+        h("span", word + arrow, cls="kb-link", live=does("sort", column, name=f"Sort by {order}")),
+        scope="col",
+        cls=f"kb-small {'kb-accent' if here else 'kb-quiet'} {cls}".rstrip(),
+        aria_sort=("descending" if choice.descending else "ascending") if here else None,
+        style=style,
+        live={"style": style + _STAYS},
+    )
 
 
 def _cells(row: Row, several: bool) -> list[Element]:
-    columns = 10 if several else 9
     if isinstance(row, RunRow):
-        return [_run_cell(row, columns)]
-    if isinstance(row, CutRow):
-        words = f"\u2026 {count(row.count, 'checkpoint')} left out here \u2026"
-        return [h("td", words, colspan=columns, cls="kb-quiet kb-t-sunk", style=_TD + "center")]
+        return [_run_cell(row, several)]
     quiet = "kb-quiet" if row.word == "ended" else ""
     tone = "kb-accent" if row.lane else "kb-quiet"
     session = h("span", cut_middle(row.session, 14), title=row.session)
     return [
-        _td(_id(row.id), "left", quiet),
+        _td(_row_button(row), "left", quiet),
         *([_td(session, "left", f"{tone} kb-wide")] if several else []),
         _td(row.time, "left", "kb-quiet kb-wide"),
         h("td", *_node(row), cls=quiet, style=_NODE_CELL),
@@ -141,16 +248,25 @@ def _td(content: Element | str, align: str, cls: str) -> Element:
     return h("td", content, cls=cls, style=_TD + align)
 
 
-def _run_cell(row: RunRow, columns: int) -> Element:
-    mark, tone = _MARKS[row.word]
-    words = f"{count(row.count, 'checkpoint')} in a row"
+def _row_button(row: CheckpointRow) -> Element:
+    live = does("select", row.key, name=f"Checkpoint {row.id}, {row.word}", picked=row.selected)
+    return h("span", _id(row.id), cls="kb-link", live=live)
+
+
+def _run_cell(row: RunRow, several: bool) -> Element:
+    mark, tone = MARKS[row.word]
+    session = f" of {cut_middle(row.session, 24)}" if several else ""
+    words = f"{count(row.count, 'checkpoint')}{session} in a row"
     ids = h("code", f"{cut_middle(row.first, 16)} \u2026 {cut_middle(row.last, 16)}", cls="kb-code")
     note = f" ({row.note})" if row.note is not None else ""
+    opens = does("open", row.key, name=f"Show {words} one by one, {row.word}")
     return h(
         "td",
-        h("span", words, " \u00b7 ", ids, f" \u00b7 {size(row.bytes)} \u00b7 ", cls="kb-quiet"),
+        h("span", words, cls="kb-quiet kb-link", live=opens),
+        " \u00b7 ",
         pair(glyph(mark, tone=tone), row.word + note, tone),
-        colspan=columns,
+        h("span", f" \u00b7 {size(row.bytes)} \u00b7 ", ids, cls="kb-quiet"),
+        colspan=10 if several else 9,
         cls="kb-t-sunk",
         style=_TD + "left;max-width:0;overflow:hidden;text-overflow:ellipsis",
     )
@@ -182,7 +298,7 @@ def _parent(row: CheckpointRow) -> Element | str:
 
 
 def _verdict(row: CheckpointRow) -> Element:
-    mark, tone = _MARKS[row.word]
+    mark, tone = MARKS[row.word]
     note = f" ({row.note})" if row.note is not None else ""
     return pair(glyph(mark, tone=tone), row.word + note, tone)
 
@@ -194,94 +310,3 @@ def size(bytes: int) -> str:
     if bytes < 999_950:
         return f"{bytes / 1000:.1f} kB"
     return f"{bytes / 1_000_000:,.1f} MB"
-
-
-# ------------------------------------------------------------------------------------------- tree
-
-
-def _tree(state: CheckpointState) -> Element:
-    forks = len({row.session for row in state.rows if isinstance(row, CheckpointRow) and row.fork})
-    return picture(
-        TREE,
-        ROW * len(state.rows),
-        "Tree of checkpoints",
-        f"{count(state.total, 'checkpoint')}, {count(forks, 'fork')}",
-        *(line for row, entry in enumerate(state.rows) for line in _line(state, row, entry)),
-        *(_node_mark(row, entry) for row, entry in enumerate(state.rows)),
-    )
-
-
-def _x(lane: int) -> float:
-    return _FIRST_LANE + _LANE * lane
-
-
-def _y(row: int) -> float:
-    return ROW * row + ROW / 2
-
-
-def _colour(lane: int) -> str:
-    return "var(--kb-accent)" if lane else "var(--kb-ink2)"
-
-
-def _line(state: CheckpointState, row: int, entry: Row) -> Iterator[Element]:
-    x, y = _x(entry.lane), _y(row)
-    if entry.parent_row is None:
-        if isinstance(entry, CheckpointRow) and entry.parent_missing:
-            yield _path(f"M{x:g} {y - 15:g}V{y:g}", entry.lane, dash="2 2")
-        return
-    start = _y(entry.parent_row)
-    begin = _x(state.rows[entry.parent_row].lane)
-    if begin == x:
-        dash = "2 3" if isinstance(entry, RunRow) else None
-        yield _path(f"M{x:g} {start:g}V{y:g}", entry.lane, dash=dash)
-    else:
-        yield _path(f"M{begin:g} {start:g}v8q0 6 6 6H{x - 6:g}q6 0 6 6V{y:g}", entry.lane)
-
-
-def _path(d: str, lane: int, dash: str | None = None) -> Element:
-    return h("path", d=d, fill="none", stroke=_colour(lane), stroke_width=1.5, stroke_dasharray=dash)
-
-
-def _node_mark(row: int, entry: Row) -> Element:
-    x, y, paper = _x(entry.lane), _y(row), "var(--kb-paper)"
-    if isinstance(entry, CutRow):
-        return _path(f"M{x:g} {y - 8:g}v16", 0, dash="1 4")
-    if isinstance(entry, RunRow):
-        return h(
-            "rect", x=x - 3.5, y=y - 7, width=7, height=14, rx=3.5, fill=paper, stroke=_colour(entry.lane)
-        )
-    if entry.word == "ended":
-        back = h("rect", x=x - 7, y=y - 7, width=14, height=14, fill=paper)
-        return h("g", back, glyph_at("tombstone", x - 7, y - 7, tone="ink2"))
-    filled = "var(--kb-bad)" if entry.word == "not resumable" else paper
-    stroke = "var(--kb-bad)" if entry.word == "not resumable" else _colour(entry.lane)
-    return h("circle", cx=x, cy=y, r=_RADIUS, fill=filled, stroke=stroke, stroke_width=1.8)
-
-
-# ------------------------------------------------------------------------------------------- details
-
-
-def _details(state: CheckpointState) -> list[Element]:
-    if not state.details:
-        return []
-    panels = (h("div", *_detail(detail), cls="kb-half kb-panel kb-t-sunk") for detail in state.details)
-    return [h("div", *panels, cls="kb-split")]
-
-
-def _detail(detail: Detail) -> Iterator[Element]:
-    mark, tone = _MARKS[detail.word]
-    ids = " ".join(detail.ids[:8]) + (f" and {len(detail.ids) - 8} more" if len(detail.ids) > 8 else "")
-    saved = f"saved by version {' '.join(detail.versions)}" if detail.versions else ""
-    yield h(
-        "h4",
-        pair(
-            glyph(mark, tone=tone),
-            h("span", f"({detail.number}) ", h("code", ids, cls="kb-code"), f" {detail.word}"),
-        ),
-        cls="kb-h4",
-    )
-    if saved:
-        yield h("p", saved, cls="kb-p kb-small kb-quiet")
-    yield h(
-        "ul", *(h("li", reason, cls="kb-p") for reason in detail.reasons), style="margin:0;padding-left:22px"
-    )

@@ -1,0 +1,1 @@
+"""The magics: one table, and a small file for what each theme of it does."""

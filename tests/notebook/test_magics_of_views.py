@@ -1,0 +1,168 @@
+"""Looking at things by magics."""
+
+from __future__ import annotations
+
+import pytest
+from notebook_cells import PREPARE, Cells
+
+import koogbook as kb
+
+
+async def test_a_line_gives_the_view_and_can_keep_it(cells: Cells, agent: kb.Agent) -> None:
+    """By assignment, and by ``--to``. [NBK-02]"""
+    await cells("%%koog_run --session chat-1\nTo Beijing.")
+    await cells(
+        "a = %koog_graph\n%koog_locks --to b\n%koog_checkpoints chat-1 --to c\n%koog_diff run run --to d"
+    )
+
+    assert [cells[name].title for name in "abcd"] == [
+        "Strategy graph",
+        "Lock view",
+        "Checkpoints",
+        "Prompt diff",
+    ]
+
+
+async def test_the_graph_shows_the_last_run_of_the_strategy(cells: Cells, agent: kb.Agent) -> None:
+    """And the strategy as it is, where it was changed after the run. [NBK-02]"""
+    await cells("%%koog_run\nTo Beijing.")
+    run = await cells("%koog_graph --selected answer")
+    await cells("%koog_edge answer >> prepare --when 'len(output) < 3'")
+    changed = await cells("%koog_graph")
+
+    assert (cells["run"].run_id in str(run), cells["run"].run_id in str(changed)) == (True, False)
+    assert str(await cells("%koog_graph run")) == str(kb.graph(cells["run"]))
+    assert str(await cells("%koog_graph agent")) == str(kb.graph(cells["agent"]))
+
+
+async def test_the_last_run_is_the_one_started_last(cells: Cells, agent: kb.Agent) -> None:
+    """Whether a magic has started it or plain Python. [NBK-02]"""
+    await cells("%%koog_run\nfirst")
+    await cells("other = await agent.run('second', session_id='by hand')")
+    view = await cells("%koog_graph")
+    await cells("third = await kb.Agent(kb.OfflineExecutor(), 'offline', trip).run('third')")
+    of_nobody = await cells("%koog_graph")
+
+    assert cells["other"].run_id in str(view)
+    assert cells["third"].run_id in str(of_nobody)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "%koog_graph trp",
+            "SUBJECT: there is no 'trp' in this notebook. Nothing was changed. Did you mean 'trip'?",
+        ),
+        (
+            "%koog_graph kb",
+            "SUBJECT: kb is module, and no strategy, agent or run. Nothing was changed. "
+            "There is trip, agent, run.",
+        ),
+        (
+            "%koog_graph --selected anwser",
+            "There is no node 'anwser' in 'trip'. Nothing was changed. Did you mean "
+            "'answer'? It has: start, finish, prepare, answer.",
+        ),
+        (
+            "%koog_locks rn",
+            "RUN: there is no 'rn' in this notebook. Nothing was changed. Did you mean 'run'?",
+        ),
+        ("%koog_locks agent", "RUN: agent is an Agent, not a run. Nothing was changed. There is run."),
+        (
+            "%koog_diff",
+            "Nothing was compressed in the run of session 'chat-1'. Nothing was changed. Two histories: "
+            "%koog_diff before after",
+        ),
+        (
+            "%koog_diff run --compression 0",
+            "--compression is a whole number from 1 on, not '0'. Nothing was changed.",
+        ),
+        (
+            "%koog_diff run run --compression 1",
+            "--compression counts the compressions of one run. Nothing was changed. "
+            "Leave it out, or name the run alone.",
+        ),
+        (
+            "%koog_diff run.prompt",
+            "BEFORE is one history alone. Nothing was changed. Two histories: %koog_diff before after",
+        ),
+        (
+            "%koog_diff run trip",
+            "AFTER is Strategy, and no history. Nothing was changed. It takes a run, a prompt, a "
+            "transcript or messages.",
+        ),
+        (
+            "%koog_diff run run.output",
+            "AFTER is str, and no history. Nothing was changed. It takes a run, a prompt, a "
+            "transcript or messages.",
+        ),
+        (
+            "%koog_diff run run --keep ''",
+            "--keep: an empty text stands in every message and is no fact. Nothing was changed.",
+        ),
+        (
+            "%koog_checkpoints chat-2",
+            "There is no checkpoint of session 'chat-2'. Nothing was changed. Did you mean "
+            "'chat-1'? There is chat-1.",
+        ),
+        (
+            "%koog_checkpoints --agent agnt",
+            "--agent: there is no 'agnt' in this notebook. Nothing was changed. Did you mean 'agent'?",
+        ),
+        (
+            "%koog_locks --to 1st",
+            "--to is the name of a variable, not '1st'. Nothing was changed. Use letters, digits and _.",
+        ),
+    ],
+)
+async def test_a_wrong_view_is_one_line_with_the_nearest_name(
+    cells: Cells, agent: kb.Agent, line: str, message: str
+) -> None:
+    """Of a variable, a node, a session. [NBK-02]"""
+    await cells("%%koog_run --session chat-1\nTo Beijing.")
+
+    assert await cells.refused(line) == f"{line.split()[0]}: {message}"
+
+
+async def test_the_diff_of_a_run_is_that_of_its_compressions(cells: Cells) -> None:
+    """The last one, or the one of a number. [NBK-02]"""
+    await cells("%koog_strategy trip --input str --output str")
+    await cells(PREPARE)
+    await cells("for name in ('c1', 'c2'): trip.compress_history(kb.WholeHistory(), name=name)")
+    await cells("%koog_edge prepare >> c1 >> c2 >> finish --no-graph\n%koog_agent")
+    await cells("%%koog_run\n" + "The museum opens at nine. Tickets cost 40 yuan. " * 20)
+    run = cells["run"]
+    last = await cells("%koog_diff --keep '40 yuan'")
+    first = await cells("%koog_diff run --compression 1")
+    by_ledger = await cells("%koog_diff run.compressions[0]")
+    message = await cells.refused("%koog_diff run --compression 3")
+
+    assert [str(view) for view in (last, first, by_ledger)] == [
+        str(kb.diff(run, must_keep=["40 yuan"])),
+        str(kb.diff(run, compression=1)),
+        str(kb.diff(run.compressions[0])),
+    ]
+    assert message == (
+        "%koog_diff: The run has 2 compressions, and no number 3. Nothing was changed. They count from 1."
+    )
+
+
+async def test_without_a_run_it_is_said_how_to_make_one(cells: Cells, agent: kb.Agent) -> None:
+    """The line to write. [NBK-02]"""
+    assert await cells.refused("%koog_locks") == (
+        "%koog_locks: There is no run yet. Nothing was changed. Make one: %%koog_run, or run = await agent.run(...)"
+    )
+
+
+async def test_an_agent_without_persistence_is_told_what_to_add(cells: Cells, trip: kb.Strategy) -> None:
+    """The line to write. [NBK-02]"""
+    await cells("%koog_agent")
+    message = await cells.refused("%koog_checkpoints")
+
+    assert message.startswith("%koog_checkpoints: Persistence is not installed on agent 'trip'.")
+
+
+async def test_freezing_says_how_many_views_it_was(cells: Cells) -> None:
+    """Here none is live. [NBK-02]"""
+    assert await cells("%koog_freeze") == 0
