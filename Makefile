@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 FILE   ?=
 INDEX  ?= 0
 
-.PHONY: demo lab test check bench clean
+.PHONY: demo lab test notebooks check bench clean
 
 # Replay a conversation and write a page: make demo, make demo FILE=chat.json INDEX=3
 demo: $(VENV)/.core
@@ -16,6 +16,11 @@ lab: $(VENV)/.lab
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	KOOGBOOK_STATIC=1 $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 notebooks
+
+# Run the notebooks anew and keep their outputs.
+notebooks: $(VENV)/.test
+	$(BIN)/python notebooks/run.py
 
 check: $(VENV)/.test
 	$(BIN)/ruff check

@@ -106,6 +106,9 @@ class FixedClock:
         self._timers: list[tuple[float, int, _FixedTimer]] = []
         self._order = itertools.count()
 
+    def __repr__(self) -> str:
+        return f"<fixed clock, {self._elapsed:g} s after {self._start:%Y-%m-%d %H:%M} UTC>"
+
     def now(self) -> datetime:
         """Wall time, aware, UTC."""
         return self._start + timedelta(seconds=self._read())

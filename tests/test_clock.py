@@ -195,3 +195,11 @@ def test_deterministic_ticks_by_a_millisecond(own_clock: None) -> None:
     first = clock.now()
 
     assert clock.now() - first == timedelta(milliseconds=1)
+
+
+def test_a_fixed_clock_prints_the_same_in_every_process() -> None:
+    """Its place in memory is nobody's business, least of all a notebook's whose outputs are compared."""
+    fixed = clock.FixedClock()
+    fixed.advance(1.5)
+
+    assert repr(fixed) == "<fixed clock, 1.5 s after 2026-01-01 09:00 UTC>"

@@ -122,6 +122,10 @@ class RunningCells:
         #: What is running: a cell, and in it those that magics such as %%capture run.
         self._running: list[ExecutionInfo] = []
         self._request = ""
+        #: The number of the last cell. A front end that keeps no history gives all its cells the same one, and then they
+        #: are counted here.
+        self._number = max(shell.execution_count - 1, 1)
+        self._files: dict[str, int] = {}
 
     def cell(self) -> Cell | None:
         """The cell that is running; None outside of one, and where the front end gives no id."""
@@ -129,6 +133,8 @@ class RunningCells:
 
     def file_name(self, path: str) -> str | None:
         """``cell 3`` for the file name of the code of ``In[3]``."""
+        if path in self._files:
+            return f"cell {self._files[path]}"
         found = self._shell.compile.format_code_name(path)
         if found is None:
             return None
@@ -145,12 +151,14 @@ class RunningCells:
         metadata = request.get("metadata", {})
         for deleted in metadata.get("deletedCells") or ():
             forget_cell(deleted)
+        self._number = self._shell.execution_count - 1 if info.store_history else self._number + 1
+        source = info.raw_cell or ""
+        self._files[self._shell.compile.get_code_name(source, source, self._number)] = self._number
         id = info.cell_id or metadata.get("cellId")
         if not id:
             self._cell = None
             return
-        shown = self._shell.execution_count - (1 if info.store_history else 0)
-        self._cell = Cell(id=str(id), run=next(_runs), name=f"cell {shown}")
+        self._cell = Cell(id=str(id), run=next(_runs), name=f"cell {self._number}")
         frame.cell_started(self._cell)
 
     def end(self, result: ExecutionResult | None) -> bool:

@@ -312,7 +312,8 @@ async def test_a_fork_goes_on_from_a_checkpoint(cells: Cells, agent: kb.Agent) -
     [
         (
             "--as x",
-            "CHECKPOINT is missing: its id, as much of it as is unique, or a node for the last one after it. Nothing was changed. Write, for example: "
+            "CHECKPOINT is missing: its id, as much of it as is unique, or a node for the last one after it. "
+            "Nothing was changed. Write, for example: "
             "%koog_fork 3f2a --as chat-2",
         ),
         (

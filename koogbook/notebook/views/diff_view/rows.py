@@ -32,7 +32,7 @@ from koogbook.notebook.views.message_preview import preview, role_mark
 #: Up to so many messages nothing is folded.
 ALL_OPEN = 8
 #: Over so many messages, runs of any one fate are folded, not only unchanged ones.
-FOLD_ALL_FATES = 60
+FOLD_ALL_FATES = 50
 #: At most so many rows on the longer side at once; of a longer diff the start and the end are shown first. Of a diff
 #: in which runs of all fates are folded fewer are shown, since what is left are many small changes.
 MOST_ROWS = 72

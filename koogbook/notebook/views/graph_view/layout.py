@@ -98,7 +98,7 @@ def _layout(boxes: tuple[Box, ...], links: tuple[Link, ...]) -> Layout:
     ends = [(index[link.source], index[link.target]) for link in links]
     satellites = _satellites(boxes, ends)
     hidden = set(satellites.values())
-    back = _back_links(len(boxes), ends)
+    back = back_links(len(boxes), ends)
     forward = [
         number
         for number, (source, target) in enumerate(ends)
@@ -172,7 +172,7 @@ def _layout(boxes: tuple[Box, ...], links: tuple[Link, ...]) -> Layout:
 # ------------------------------------------------------------------------------------------- structure
 
 
-def _back_links(count: int, ends: Sequence[tuple[int, int]]) -> set[int]:
+def back_links(count: int, ends: Sequence[tuple[int, int]]) -> set[int]:
     """The links that close a loop: depth first from the first box, links in their order."""
     out: list[list[int]] = [[] for _ in range(count)]
     for number, (source, _) in enumerate(ends):

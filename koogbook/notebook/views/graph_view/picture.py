@@ -117,12 +117,11 @@ class _Drawing:
         second = self._second(node)
         if self._steady:
             # Rounded up to steps: a longer text seldom moves what stands around it.
-            second_width = _STEADY * ceil(
-                max(text_width(second, _SMALL), text_width(_LIVE, _SMALL)) / _STEADY
-            )
+            longest = max(text_width(second, _SMALL), text_width(_LIVE, _SMALL))
+            beside = float(_STEADY * ceil(longest / _STEADY))
         else:
-            second_width = text_width(second, _SMALL)
-        wanted = max(name, second_width) + _TEXT_LEFT + _TEXT_RIGHT
+            beside = text_width(second, _SMALL)
+        wanted = max(name, beside) + _TEXT_LEFT + _TEXT_RIGHT
         return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
 
     def _second(self, node: NodeRow) -> str:

@@ -18,6 +18,7 @@ from koogbook.events import (
     StrategyStarting,
 )
 from koogbook.messages.message import Message
+from koogbook.notebook.views.graph_view.layout import back_links
 from koogbook.notebook.views.graph_view.record import NodeRecord, NodeStatus
 from koogbook.notebook.views.look.measure import count, cut_end, duration, thousands
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeKind, NodeShape
@@ -171,8 +172,11 @@ def graph_state(
 
     shapes = {node.path: node for node in shape.nodes}
     running = [path for path, record in records.items() if record.status == "running"]
-    positions = {node.path: place for place, node in enumerate(shape.nodes)}
-    edges = tuple(_edge_row(edge, shapes, positions, taken, last_edge, running) for edge in shape.edges)
+    back = _leading_back(shape)
+    edges = tuple(
+        _edge_row(edge, shapes, taken, last_edge, running, back=number in back)
+        for number, edge in enumerate(shape.edges)
+    )
     inside = Counter(parent for node in shape.nodes for parent in _parents(node.path, shapes))
     nodes = tuple(
         _node_row(node, records[node.path], inside[node.path], shapes)
@@ -180,7 +184,9 @@ def graph_state(
     )
     end = now if now is not None and ending is None else None if last is None else last.at
     seconds = end - starting.at if end is not None and starting is not None else None
-    word, status = _sentence(shape, records, running, ending, resumed, seconds, iteration)
+    word, status = _sentence(
+        shape, records, running, ending, resumed, seconds, iteration, changed=bool(changes)
+    )
     return GraphState(
         name=shape.name,
         run=run,
@@ -251,10 +257,11 @@ def _folded(
 def _edge_row(
     edge: EdgeShape,
     shapes: dict[str, NodeShape],
-    positions: dict[str, int],
     taken: Counter[tuple[str, str, int]],
     last_edge: tuple[str, str, int] | None,
     running: Sequence[str],
+    *,
+    back: bool,
 ) -> EdgeRow:
     key = (edge.source, edge.target, edge.order)
     return EdgeRow(
@@ -266,8 +273,14 @@ def _edge_row(
         conditional=edge.conditional,
         taken=taken[key],
         live=key == last_edge and edge.target in running,
-        back=positions[edge.target] <= positions[edge.source] and shapes[edge.target].kind != "finish",
+        back=back,
     )
+
+
+def _leading_back(shape: GraphShape) -> set[int]:
+    """The edges that close a loop, as the picture has them."""
+    places = {node.path: place for place, node in enumerate(shape.nodes)}
+    return back_links(len(places), [(places[edge.source], places[edge.target]) for edge in shape.edges])
 
 
 def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str, NodeShape]) -> NodeRow:
@@ -303,6 +316,8 @@ def _sentence(
     resumed: str,
     seconds: float | None,
     iteration: int,
+    *,
+    changed: bool,
 ) -> tuple[str, str]:
     visited = sum(bool(record.visits) for record in records.values())
     time = "" if seconds is None else duration(seconds)
@@ -327,9 +342,8 @@ def _sentence(
         return "running", _joined(
             f"between two nodes, {visited} of {count(len(records), 'node')} visited", time
         )
-    return "not reached", _joined(
-        "nothing has run yet", count(len(shape.nodes), "node"), count(len(shape.edges), "edge")
-    )
+    nothing = "not run since it was changed" if changed else "nothing has run yet"
+    return "not reached", _joined(nothing, count(len(shape.nodes), "node"), count(len(shape.edges), "edge"))
 
 
 def _short(shape: GraphShape, path: str) -> str:

@@ -1,0 +1,164 @@
+"""The quickstart in a real JupyterLab, as somebody meets it who opens it for the first time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from jupyterlab import OpenNotebook, running_lab
+
+QUICKSTART = Path(__file__).parents[2] / "notebooks" / "00_quickstart.ipynb"
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[OpenNotebook]:
+    """The quickstart, opened and run to its end."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    shutil.copy(QUICKSTART, folder)
+    with running_lab(folder) as lab:
+        context = chromium.new_context(viewport={"width": 1400, "height": 1000})
+        opened = OpenNotebook(lab, context.new_page(), QUICKSTART.name)
+        opened.open()
+        opened.run_all()
+        opened.page.evaluate("window.jupyterapp.shell.collapseLeft()")
+        yield opened
+        context.close()
+
+
+def shown(quickstart: OpenNotebook) -> list[str]:
+    """The titles of the live views, in their order."""
+    titles: list[str] = quickstart.page.evaluate(
+        "[...document.querySelectorAll('.kb-root .kb-title')].map(one => one.textContent)"
+    )
+    return titles
+
+
+def test_it_runs_from_the_first_cell_to_the_last(quickstart: OpenNotebook) -> None:
+    """Every cell has a number, and none an error."""
+    page = quickstart.page
+    prompts = page.evaluate(
+        "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(one => one.textContent.trim())"
+    )
+
+    assert prompts == [f"[{number}]:" for number in range(1, len(prompts) + 1)]
+    assert (
+        page.locator(
+            ".jp-OutputArea-output[data-mime-type*='stderr'], .jp-RenderedText pre .ansi-red-fg"
+        ).count()
+        == 0
+    )
+
+
+def test_the_four_views_are_alive_in_it(quickstart: OpenNotebook) -> None:
+    """Graphs under the cells, locks, the diff, the checkpoints. [NBK-05] [NBK-06] [NBK-07] [NBK-08]"""
+    titles = shown(quickstart)
+
+    assert {"Strategy graph", "Lock view", "Prompt diff", "Checkpoints"} == set(titles)
+
+
+def test_both_runs_ended_as_pictures(quickstart: OpenNotebook) -> None:
+    """The panels of runs that are over need no kernel. [NBK-10a]"""
+    runs = quickstart.page.evaluate(
+        "[...document.querySelectorAll('.kb-static h3')].filter(one => one.textContent === 'Run').length"
+    )
+
+    assert runs == 2
+
+
+def test_no_request_leaves_the_machine_and_nothing_complains(quickstart: OpenNotebook) -> None:
+    """It needs no network, and the browser finds no fault. [NBK-11]"""
+    assert (quickstart.outside, quickstart.complaints) == ([], [])
+
+
+def test_what_is_selected_is_there_in_python(quickstart: OpenNotebook) -> None:
+    """A click on a node, then one line. [NBK-05]"""
+    page = quickstart.page
+    cell = page.locator(".jp-CodeCell").filter(has_text="%koog_graph run --selected")
+    cell.locator("svg [data-do=select][data-value='trip/answer']").first.click()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.kb-root .kb-panel-title')].some(one => one.textContent === 'answer')"
+    )
+    after = page.locator(".jp-CodeCell").filter(has_text="view.selected.last_output").last
+    index = page.evaluate(
+        "text => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].findIndex("
+        "one => one.querySelector('.cm-content')?.textContent.trim() === text)",
+        "view.selected.last_output",
+    )
+    page.evaluate(
+        "index => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = index; }", index
+    )
+    quickstart.command("notebook:run-cell")
+
+    assert "(from 2 user messages" in (after.locator(".jp-OutputArea").text_content() or "")
+
+
+def test_a_summary_sentence_shows_what_it_rests_on(quickstart: OpenNotebook) -> None:
+    """A click on a sentence lights its sources; the panel has them as buttons. [NBK-07]"""
+    page = quickstart.page
+    diff = page.locator(".jp-CodeCell").filter(has_text="%koog_diff run --keep").locator(".kb-root")
+    diff.locator("[data-do=select][data-value='sentence:2.1']:visible").first.click()
+    panel = diff.locator("[aria-pressed=true]").first
+    panel.wait_for(state="attached")
+
+    assert "11" in (diff.text_content() or "")
+
+
+def test_the_checkpoints_say_whom_the_last_change_concerns(quickstart: OpenNotebook) -> None:
+    """Those after the changed node are not resumable, and the panel names the difference. [NBK-08] [NBK-03]"""
+    page = quickstart.page
+    table = page.locator(".jp-CodeCell").filter(has_text="%koog_checkpoints chat-1").last.locator(".kb-root")
+    table.locator("[data-do=select]").filter(has_text="6b0d549b").first.click()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.kb-root')].at(-1).textContent.includes('tuple[int, int]')"
+    )
+
+    assert "2 not resumable" in (table.text_content() or "")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("width", [1400, 720], ids=["wide", "narrow"])
+def test_it_looks_right(
+    quickstart: OpenNotebook, collisions: Any, artefacts: Path, theme: str, width: int
+) -> None:
+    """In both themes and at both widths: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
+    page = quickstart.page
+    quickstart.theme(theme)
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.wait_for_timeout(700)
+    roots = page.locator(".kb-root")
+    for place in range(roots.count()):
+        root = roots.nth(place)
+        root.scroll_into_view_if_needed()
+        title = (root.locator(".kb-title").first.text_content() or "view").lower().replace(" ", "-")
+        root.screenshot(path=artefacts / f"quickstart-{place:02}-{title}-{theme.lower()}-{width}.png")
+    themes = page.evaluate(
+        "[...new Set([...document.querySelectorAll('.kb-root')].map(one => one.dataset.theme))]"
+    )
+    too_wide = page.evaluate(
+        "[...document.querySelectorAll('.kb-root')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
+    )
+    found = collisions(page)
+    page.set_viewport_size({"width": 1400, "height": 1000})
+
+    assert (themes, too_wide, found) == ([theme.lower()], 0, [])
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_axe_finds_nothing_serious(quickstart: OpenNotebook, theme: str) -> None:
+    """Names, roles, contrast and the rest, as a machine can check them, in every live view. [NBK-11]"""
+    quickstart.theme(theme)
+    results = Axe().run(quickstart.page, context={"include": [[".kb-root"]]})
+    serious = [
+        (found["id"], found["nodes"][0]["html"][:200], found["nodes"][0]["failureSummary"][:300])
+        for found in results.response["violations"]
+        if found["impact"] in ("serious", "critical")
+    ]
+    looked_at = {found["id"] for found in results.response["passes"]}
+    quickstart.theme("Light")
+
+    assert serious == []
+    assert {"color-contrast", "button-name", "svg-img-alt"} & looked_at
