@@ -122,8 +122,7 @@ class RunningCells:
         #: What is running: a cell, and in it those that magics such as %%capture run.
         self._running: list[ExecutionInfo] = []
         self._request = ""
-        #: The number of the last cell. A front end that keeps no history gives all its cells the same one, and then they
-        #: are counted here.
+        #: The number of the last cell. Where no history is kept, all cells have the same one, and are counted here.
         self._number = max(shell.execution_count - 1, 1)
         self._files: dict[str, int] = {}
 

@@ -152,6 +152,7 @@ class Live:
         except Exception as problem:
             self.view.trouble = f"{type(problem).__name__}: {problem}"
             self.view.refresh()
+        self._pace.hurry()
 
     def _draw(self) -> None:
         went_on, self._went_on = self._went_on, self.view.goes_on
@@ -188,6 +189,12 @@ class Pace:
             self._call()
             return
         self._timer = self._loop.call_at(max(self._free_at, self._loop.time()), self._run)
+
+    def hurry(self) -> None:
+        """Make a call that was asked for at once: somebody has clicked and is waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._run()
 
     def stop(self) -> None:
         """No more calls."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, Route, layout
+from koogbook.notebook.views.graph_view.edge_lines import edge_label, edge_line, label_width
+from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, layout
 from koogbook.notebook.views.graph_view.record import NodeStatus
 from koogbook.notebook.views.graph_view.state import EdgeRow, GraphState, NodeRow
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
-from koogbook.notebook.views.look.markup import Element, h, number, one_line
+from koogbook.notebook.views.look.markup import Element, h, one_line
 from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width, thousands
 from koogbook.notebook.views.look.pieces import STATES, picture
 
@@ -25,8 +27,6 @@ _TEXT_LEFT, _TEXT_RIGHT = 34, 12
 _BOX_HEIGHT, _PILL_HEIGHT = 44, 28
 _FRAME_HEAD, _FRAME_PAD = 34, 14
 _MARGIN = 14
-_LABEL_LENGTH = 28
-_RADIUS = 8
 
 _STEADY = 48
 _LIVE = "visit 88 \u00b7 88.88 s so far"
@@ -81,7 +81,7 @@ class _Drawing:
             self._layouts[parent] = layout(
                 [self._box(node) for node in self._children[parent]],
                 [
-                    Link(edge.source, edge.target, _label_width(edge, self._steady))
+                    Link(edge.source, edge.target, label_width(edge, self._steady))
                     for edge in self._edges.get(parent, ())
                 ],
             )
@@ -99,8 +99,10 @@ class _Drawing:
         edges = list(zip(self._edges.get(parent, ()), laid.routes, strict=True))
         # What was taken is drawn over what was not, and what is live over both.
         edges.sort(key=lambda pair: (pair[0].live, pair[0].taken > 0))
-        found = [shape for edge, route in edges for shape in _edge(edge, route, x, y)]
-        found += [shape for edge, route in edges if route.label for shape in _label(edge, route.label, x, y)]
+        found = [shape for edge, route in edges for shape in edge_line(edge, route, x, y)]
+        found += [
+            shape for edge, route in edges if route.label for shape in edge_label(edge, route.label, x, y)
+        ]
         for node in self._children[parent]:
             rect = laid.boxes[node.path]
             found += self._node(node, Rect(rect.x + x, rect.y + y, rect.width, rect.height))
@@ -139,23 +141,15 @@ class _Drawing:
                 self._frame(node, rect),
                 *self.shapes(node.path, round(inner_x, 1), rect.y + _FRAME_HEAD),
             ]
-        return [self._plain_node(node, rect)]
-
-    def _halo(self, node: NodeRow, rect: Rect, radius: float) -> Element | None:
-        if node.path != self._selected:
-            return None
-        return h(
-            "rect",
-            x=rect.x - 3,
-            y=rect.y - 3,
-            width=rect.width + 6,
-            height=rect.height + 6,
-            rx=radius + 3,
-            fill="none",
-            stroke="var(--kb-accent)",
-            stroke_width=2,
-            stroke_opacity="0.45",
-        )
+        return [
+            _plain_node(
+                node,
+                rect,
+                self._second(node),
+                selected=node.path == self._selected,
+                folded=node.path in self._hidden,
+            )
+        ]
 
     def _frame(self, node: NodeRow, rect: Rect) -> Element:
         mark, tone = STATES[node.status]
@@ -163,7 +157,7 @@ class _Drawing:
             "g",
             h("title", _described(node)),
             _focus(rect, 8),
-            self._halo(node, rect, 8),
+            _halo(rect, 8) if node.path == self._selected else None,
             h(
                 "rect",
                 **_box_of(rect),
@@ -197,53 +191,71 @@ class _Drawing:
             live=does("select", node.path, name=_described(node), picked=node.path == self._selected),
         )
 
-    def _plain_node(self, node: NodeRow, rect: Rect) -> Element:
-        mark, tone = STATES[node.status]
-        pill = node.kind in ("start", "finish")
-        radius = rect.height / 2 if pill else 6
-        middle = rect.y + rect.height / 2
-        folded = node.path in self._hidden
-        outline = h(
-            "rect",
-            x=rect.x + 4,
-            y=rect.y + 4,
-            width=rect.width,
-            height=rect.height,
-            rx=radius,
-            fill="var(--kb-paper)",
-            stroke="var(--kb-ink2)",
-        )
-        name = fit(_name(node), rect.width - _TEXT_LEFT - 8, _NAME, bold=True)
-        second = fit(self._second(node), rect.width - _TEXT_LEFT - 8, _SMALL)
-        return h(
-            "g",
-            h("title", _described(node)),
-            _focus(rect, radius),
-            self._halo(node, rect, radius),
-            outline if folded else None,
-            h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status]),
-            glyph_at(mark, rect.x + 11, middle - 7, tone=tone),
-            h(
-                "text",
-                name,
-                x=rect.x + _TEXT_LEFT,
-                y=middle + 4.5 if pill else middle - 3,
-                font_size=_NAME,
-                font_weight=600,
-                fill="var(--kb-ink)",
-            ),
-            None
-            if pill
-            else h(
-                "text",
-                second,
-                x=rect.x + _TEXT_LEFT,
-                y=middle + 13,
-                font_size=_SMALL,
-                fill=_SECOND_COLOUR.get(node.status, "var(--kb-ink2)"),
-            ),
-            live=does("select", node.path, name=_described(node), picked=node.path == self._selected),
-        )
+
+@lru_cache(maxsize=2048)
+def _plain_node(node: NodeRow, rect: Rect, second: str, *, selected: bool, folded: bool) -> Element:
+    """A box with its text; remembered, since from one picture to the next most boxes are the same."""
+    mark, tone = STATES[node.status]
+    pill = node.kind in ("start", "finish")
+    radius = rect.height / 2 if pill else 6
+    middle = rect.y + rect.height / 2
+    outline = h(
+        "rect",
+        x=rect.x + 4,
+        y=rect.y + 4,
+        width=rect.width,
+        height=rect.height,
+        rx=radius,
+        fill="var(--kb-paper)",
+        stroke="var(--kb-ink2)",
+    )
+    name = fit(_name(node), rect.width - _TEXT_LEFT - 8, _NAME, bold=True)
+    second = fit(second, rect.width - _TEXT_LEFT - 8, _SMALL)
+    return h(
+        "g",
+        h("title", _described(node)),
+        _focus(rect, radius),
+        _halo(rect, radius) if selected else None,
+        outline if folded else None,
+        h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status]),
+        glyph_at(mark, rect.x + 11, middle - 7, tone=tone),
+        h(
+            "text",
+            name,
+            x=rect.x + _TEXT_LEFT,
+            y=middle + 4.5 if pill else middle - 3,
+            font_size=_NAME,
+            font_weight=600,
+            fill="var(--kb-ink)",
+        ),
+        None
+        if pill
+        else h(
+            "text",
+            second,
+            x=rect.x + _TEXT_LEFT,
+            y=middle + 13,
+            font_size=_SMALL,
+            fill=_SECOND_COLOUR.get(node.status, "var(--kb-ink2)"),
+        ),
+        live=does("select", node.path, name=_described(node), picked=selected),
+    )
+
+
+def _halo(rect: Rect, radius: float) -> Element:
+    """The ring of what is selected."""
+    return h(
+        "rect",
+        x=rect.x - 3,
+        y=rect.y - 3,
+        width=rect.width + 6,
+        height=rect.height + 6,
+        rx=radius + 3,
+        fill="none",
+        stroke="var(--kb-accent)",
+        stroke_width=2,
+        stroke_opacity="0.45",
+    )
 
 
 def _focus(rect: Rect, radius: float) -> Element:
@@ -304,100 +316,3 @@ def _described(node: NodeRow) -> str:
     if node.visits:
         words += [count(node.visits, "visit"), duration(node.seconds)]
     return ", ".join([*words, node.fact] if node.fact else words)
-
-
-# ------------------------------------------------------------------------------------------- edges
-
-
-def _label_text(edge: EdgeRow) -> str:
-    return cut_middle(one_line(edge.label), _LABEL_LENGTH)
-
-
-def _label_width(edge: EdgeRow, steady: bool) -> float:
-    if not edge.label:
-        return 0
-    width = text_width(_label_text(edge), _SMALL) + 18
-    if edge.taken or steady:
-        width += 6 + text_width(f"\u00d7{thousands(max(edge.taken, 88))}", _SMALL, bold=True)
-    return round(width)
-
-
-def _edge_stroke(edge: EdgeRow) -> dict[str, Any]:
-    if edge.live:
-        return {"stroke": "var(--kb-accent)", "stroke_width": 2.0}
-    if edge.taken:
-        return {"stroke": "var(--kb-ink2)", "stroke_width": 1.5}
-    return {"stroke": "var(--kb-ink2)", "stroke_width": 1.1, "stroke_dasharray": "4 3"}
-
-
-def _edge(edge: EdgeRow, route: Route, x: float, y: float) -> list[Element]:
-    points = [(px + x, py + y) for px, py in route.points]
-    (before_x, before_y), (end_x, end_y) = points[-2:]
-    across = (end_x > before_x) - (end_x < before_x)
-    down = (end_y > before_y) - (end_y < before_y)
-    tip = (end_x - across, end_y - down)
-    base = (tip[0] - 6 * across, tip[1] - 6 * down)
-    points[-1] = base
-    stroke = _edge_stroke(edge)
-    corners = (
-        tip,
-        (base[0] - 4 * down, base[1] - 4 * across),
-        (base[0] + 4 * down, base[1] + 4 * across),
-    )
-    return [
-        h("path", d=rounded(points), fill="none", **stroke),
-        h(
-            "path",
-            d="M" + "L".join(f"{number(cx)} {number(cy)}" for cx, cy in corners) + "z",
-            fill=stroke["stroke"],
-        ),
-    ]
-
-
-def rounded(points: Sequence[tuple[float, float]], radius: float = _RADIUS) -> str:
-    """The path through right-angled corners, each rounded as far as its shorter side allows."""
-    start = points[0]
-    path = [f"M{number(start[0])} {number(start[1])}"]
-    for place in range(1, len(points) - 1):
-        (ax, ay), (bx, by), (cx, cy) = points[place - 1 : place + 2]
-        before = abs(ax - bx) + abs(ay - by)
-        after = abs(cx - bx) + abs(cy - by)
-        bend = min(radius, before / 2, after / 2)
-        if not bend:
-            continue
-        from_x, from_y = bx + (ax - bx) / before * bend, by + (ay - by) / before * bend
-        to_x, to_y = bx + (cx - bx) / after * bend, by + (cy - by) / after * bend
-        path.append(
-            f"L{number(from_x)} {number(from_y)}Q{number(bx)} {number(by)} {number(to_x)} {number(to_y)}"
-        )
-    path.append(f"L{number(points[-1][0])} {number(points[-1][1])}")
-    return "".join(path)
-
-
-def _label(edge: EdgeRow, rect: Rect, x: float, y: float) -> list[Element]:
-    text = _label_text(edge)
-    colour = "var(--kb-accent)" if edge.live else "var(--kb-ink)" if edge.taken else "var(--kb-ink2)"
-    return [
-        h(
-            "rect",
-            x=rect.x + x,
-            y=rect.y + y,
-            width=rect.width,
-            height=rect.height,
-            rx=rect.height / 2,
-            fill="var(--kb-paper)",
-            stroke="var(--kb-accent)" if edge.live else "var(--kb-line)",
-            stroke_dasharray=None if edge.taken else "3 2",
-        ),
-        h(
-            "text",
-            h("title", edge.label) if text != edge.label else None,
-            text,
-            h("tspan", f"\u00d7{thousands(edge.taken)}", dx=5, font_weight=600) if edge.taken else None,
-            x=rect.x + x + rect.width / 2,
-            y=rect.y + y + 13,
-            font_size=_SMALL,
-            fill=colour,
-            text_anchor="middle",
-        ),
-    ]

@@ -128,7 +128,7 @@ STYLES: dict[str, dict[str, str]] = {
         code=f"font:400 11.5px/17px {MONO};color:inherit;background:none;padding:0;overflow-wrap:anywhere",
         pre=f"font:400 11.5px/17px {MONO};margin:0;padding:8px 10px;color:var(--kb-ink);"
         "background:var(--kb-sunk);border:1px solid var(--kb-line2);border-radius:5px;"
-        "white-space:pre-wrap;overflow-wrap:anywhere",
+        "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal",
         text="font-size:13px;line-height:19px;margin:0 0 8px;overflow-wrap:anywhere",
         p="margin:0 0 4px;font-size:12px;line-height:18px;overflow-wrap:anywhere",
         right="text-align:right",
@@ -257,13 +257,14 @@ def widget_sheet() -> str:
     rules = [
         f".kb-root{{{_themed('light')}{_TINTS}}}",
         f'.kb-root[data-theme="dark"]{{{_themed("dark")}}}',
+        # Two classes each: a notebook has rules of its own for tables, code and buttons of its outputs.
         *(
-            f".{name}{{{_fonts(';'.join(f'{key}:{value}' for key, value in declarations.items()))}}}"
+            f".kb-root .{name}{{{_fonts(';'.join(f'{key}:{value}' for key, value in declarations.items()))}}}"
             for name, declarations in STYLES.items()
             if declarations
         ),
     ]
-    return "\n".join([*rules, _RESPONSIVE, _LIVE])
+    return "\n".join([*rules, _RESPONSIVE.replace(".kb-", ".kb-root .kb-"), _LIVE])
 
 
 _FROM_THEME = {
