@@ -21,6 +21,7 @@ import prf_01_import
 import prf_02_steps
 import prf_03_checkpoints
 import prf_08_diff
+import prf_13_notebook
 from harness import LEAST_ROUNDS, Table, as_data, machine, measure, print_machine, print_table
 
 #: The statements that one measurement serves, and what makes its tables.
@@ -29,6 +30,7 @@ GROUPS: tuple[tuple[tuple[str, ...], Callable[[], Sequence[Table]]], ...] = (
     (("PRF-02",), lambda: [prf_02_steps.table()]),
     (("PRF-03", "PRF-04"), prf_03_checkpoints.tables),
     (("PRF-08",), lambda: [prf_08_diff.table()]),
+    (("PRF-13",), prf_13_notebook.tables),
 )
 
 
@@ -53,6 +55,8 @@ def main() -> None:
         if not set(statements) & set(wanted):
             continue
         tables = make()
+        if not tables:
+            continue
         rows = measure(tables[0].cases, asked.runs)
         for table in tables:
             if table.statement in wanted:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyterlab import Lab, OpenNotebook, running_lab, write_notebook
+from lab_pages import Lab, OpenNotebook, running_lab, write_notebook
 
 BUILD = """\
 import asyncio

@@ -1,0 +1,190 @@
+"""A real JupyterLab, and a notebook opened in it by a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+_READY = """
+(name) => {
+  const panel = window.jupyterapp?.shell?.currentWidget;
+  const session = panel?.sessionContext;
+  return panel?.title?.label === name && session?.isReady && session.session?.kernel?.connectionStatus === 'connected'
+    && session.session.kernel.status === 'idle' && panel.content?.widgets?.length > 0;
+}
+"""
+_FIRE = """
+(command) => {
+  window.__done = null;
+  window.jupyterapp.commands.execute(command).then(
+    (result) => { window.__done = { result: String(result) }; },
+    (problem) => { window.__done = { problem: String(problem) }; },
+  );
+}
+"""
+
+
+class Lab:
+    """A running JupyterLab over one folder."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self.port = port
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def running_lab(folder: Path, *, static: bool = False) -> Iterator[Lab]:
+    """Start JupyterLab over a folder, with settings of its own, and stop it."""
+    own = folder / ".jupyter"
+    settings = own / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "notification.jupyterlab-settings").write_text(
+        '{"fetchNews":"false","checkForUpdates":false}'
+    )
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "KOOGBOOK_STATIC"},
+        "JUPYTER_CONFIG_DIR": str(own / "config"),
+        "JUPYTER_DATA_DIR": str(own / "data"),
+        "JUPYTER_RUNTIME_DIR": str(own / "runtime"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
+        "IPYTHONDIR": str(own / "ipython"),
+        **({"KOOGBOOK_STATIC": "1"} if static else {}),
+    }
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
+        *("--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}"),
+        *("--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+        *("--ServerApp.terminals_enabled=False", "--LabApp.expose_app_in_browser=True"),
+    ]
+    with (own / "server.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait_until_it_answers(port, server, own / "server.log")
+        yield Lab(folder, port)
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_until_it_answers(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=2):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            if server.poll() is not None:
+                break
+            time.sleep(0.25)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+
+
+class OpenNotebook:
+    """A notebook that is open in a browser page; ``outside`` are the requests that would have left the machine."""
+
+    def __init__(self, lab: Lab, page: Any, name: str) -> None:
+        self.lab = lab
+        self.page = page
+        self.name = name
+        self.outside: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", self._note_request)
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
+
+    def _note_request(self, request: Any) -> None:
+        near = (self.lab.url, self.lab.url.replace("http", "ws", 1), "data:", "blob:")
+        if not request.url.startswith(near):
+            self.outside.append(request.url)
+
+    def _note_console(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def open(self, *, timeout: float = 60) -> None:
+        """Open it and wait until its kernel is there."""
+        self.page.goto(f"{self.lab.url}/lab/workspaces/auto-k/tree/{self.name}?reset")
+        self.page.wait_for_selector(".jp-Notebook", timeout=timeout * 1000)
+        self.page.wait_for_function(_READY, arg=self.name.rpartition("/")[2], timeout=timeout * 1000)
+
+    def command(self, name: str, *, wait: bool = True, timeout: float = 120) -> None:
+        """Run a command of JupyterLab; with ``wait``, until it is done."""
+        self.page.evaluate(_FIRE, name)
+        if wait:
+            self.page.wait_for_function("window.__done !== null", timeout=timeout * 1000)
+            done = self.page.evaluate("window.__done")
+            if "problem" in done:
+                raise RuntimeError(f"{name}: {done['problem']}")
+
+    def run_all(self, *, wait: bool = True, timeout: float = 120) -> None:
+        """Run all cells."""
+        self.command("notebook:run-all-cells", wait=wait, timeout=timeout)
+
+    def theme(self, name: str) -> None:
+        """``Light`` or ``Dark``."""
+        self.page.evaluate(
+            "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: `JupyterLab ${name}`})",
+            name,
+        )
+        light = "true" if name == "Light" else "false"
+        self.page.wait_for_selector(f'body[data-jp-theme-light="{light}"]', timeout=20_000, state="attached")
+        self.page.wait_for_timeout(700)
+
+    def cell(self, index: int) -> Any:
+        """A cell, from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def text_of(self, index: int) -> str:
+        """What stands under a cell."""
+        text: str = self.cell(index).locator(".jp-OutputArea").inner_text()
+        return text
+
+    def save(self) -> dict[str, Any]:
+        """Save it; gives the notebook as it is on the disk then."""
+        self.command("docmanager:save")
+        saved: dict[str, Any] = json.loads((self.lab.folder / self.name).read_text(encoding="utf-8"))
+        return saved
+
+
+def write_notebook(path: Path, cells: Sequence[str]) -> Path:
+    """A notebook of code cells that have not run."""
+    notebook = {
+        "cells": [
+            {
+                "cell_type": "code",
+                "execution_count": None,
+                "id": f"cell-{number}",
+                "metadata": {},
+                "outputs": [],
+                "source": source,
+            }
+            for number, source in enumerate(cells)
+        ],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+    return path
