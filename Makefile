@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 FILE   ?=
 INDEX  ?= 0
 
-.PHONY: demo lab test notebooks check bench clean
+.PHONY: demo lab test oldest notebooks check bench clean
 
 # Replay a conversation and write a page: make demo, make demo FILE=chat.json INDEX=3
 demo: $(VENV)/.core
@@ -17,6 +17,10 @@ lab: $(VENV)/.lab
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	KOOGBOOK_STATIC=1 $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 notebooks
+
+# What runs in a kernel once more, with an older ipykernel, whose clicks come on another thread.
+oldest: $(VENV)-oldest/.test
+	$(VENV)-oldest/bin/python -m pytest tests/notebook/test_kernel.py tests/notebook/test_frame.py tests/notebook/test_extension.py
 
 # Run the notebooks anew and keep their outputs.
 notebooks: $(VENV)/.test
@@ -48,5 +52,11 @@ $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,test]'
 	touch $@
 
+$(VENV)-oldest/.test: $(VENV)/.python pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,test]'
+	$(VENV)-oldest/bin/python -m pip install --quiet 'ipykernel==7.3.*'
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

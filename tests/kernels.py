@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import ipykernel
 from jupyter_client.manager import KernelManager
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -49,6 +50,7 @@ class Kernel:
     def __init__(self, client: Any, manager: KernelManager) -> None:
         self.client = client
         self.manager = manager
+        self._subshell = ""
 
     def send(self, code: str, *, cell_id: str | None = None) -> str:
         """Ask for a cell to be run; gives the id of the request."""
@@ -106,10 +108,24 @@ class Kernel:
         return bool(own and request and kind == "status" and content["execution_state"] == "idle")
 
     def click(self, model_id: str, do: str, value: str = "") -> None:
-        """What a front end sends when something in a view is clicked."""
+        """What a front end sends when something in a view is clicked.
+
+        JupyterLab sends it to a subshell of the kernel. Since 7.4 the kernel itself brings it to the shell of the cell;
+        before, it arrives on the subshell's thread.
+        """
         data = {"method": "custom", "content": {"do": do, "value": value}}
         message = self.client.session.msg("comm_msg", {"comm_id": model_id, "data": data})
+        if ipykernel.version_info[:2] < (7, 4):
+            message["header"]["subshell_id"] = self._subshell_id()
         self.client.shell_channel.send(message)
+
+    def _subshell_id(self) -> str:
+        if not self._subshell:
+            request = self.client.session.msg("create_subshell_request", {})
+            self.client.control_channel.send(request)
+            reply = self.client.get_control_msg(timeout=10)
+            self._subshell = str(reply["content"]["subshell_id"])
+        return self._subshell
 
     def interrupt(self) -> None:
         """What the stop button does."""

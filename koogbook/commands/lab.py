@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -91,7 +92,7 @@ def _own_notebooks() -> Path:
     """The folder of the notebooks that come with koogbook, where a user may change them."""
     if checkout := notebooks_of_checkout(_PACKAGE):
         return checkout
-    return copy_notebooks(_PACKAGE / "_notebooks", Path(_OWN_FOLDER))
+    return copy_notebooks(Path(sysconfig.get_path("data")) / "share/koogbook/notebooks", Path(_OWN_FOLDER))
 
 
 def notebooks_of_checkout(package: Path) -> Path | None:

@@ -129,7 +129,7 @@ def test_a_folder_of_notebooks_beside_an_installed_package_is_no_checkout(tmp_pa
 
 def test_an_installed_koogbook_copies_its_notebooks(tmp_path: Path) -> None:
     """With their pictures, and without what an editor left among them."""
-    target = copy_notebooks(shipped(tmp_path / "_notebooks"), tmp_path / "here")
+    target = copy_notebooks(shipped(tmp_path / "shipped"), tmp_path / "here")
     copied = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
 
     assert copied == ["01-quickstart.ipynb", "02-locks.ipynb", "pictures/graph.png"]
@@ -137,7 +137,7 @@ def test_an_installed_koogbook_copies_its_notebooks(tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path, capsys: Captured) -> None:
     """A reader's answers stay, and the command says so."""
-    source, target = shipped(tmp_path / "_notebooks"), tmp_path / "here"
+    source, target = shipped(tmp_path / "shipped"), tmp_path / "here"
     target.mkdir()
     (target / "01-quickstart.ipynb").write_bytes(b"mine")
     copy_notebooks(source, target)
