@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from koogbook.events import EdgeTaken, Event, NodeCompleted, NodeFailed, NodeStarting, RunStarting
-from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.graph_view.model import GraphState
+from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element
 from koogbook.notebook.views.look.markup import render_static
 from koogbook.notebook.views.page import Section, page

@@ -26,8 +26,9 @@ from koogbook.events import (
 )
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Usage, user
+from koogbook.notebook.views.graph_view.model import GraphState, NodeRow
 from koogbook.notebook.views.graph_view.picture import MOST_BOXES
-from koogbook.notebook.views.graph_view.state import GraphState, NodeRow, graph_state
+from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element, graph_svg, graph_text
 from koogbook.notebook.views.look.markup import render, render_static
 from koogbook.runtime.shape import EdgeShape, FindingShape, GraphShape, NodeShape

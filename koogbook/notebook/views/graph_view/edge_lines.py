@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from koogbook.notebook.views.graph_view.layout import Rect, Route
-from koogbook.notebook.views.graph_view.state import EdgeRow
+from koogbook.notebook.views.graph_view.model import EdgeRow
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import cut_middle, text_width, thousands
 

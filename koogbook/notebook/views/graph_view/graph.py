@@ -11,7 +11,8 @@ from koogbook import clock
 from koogbook.agents.run import Run
 from koogbook.errors import ViewError
 from koogbook.events import Event, NodeCompleted, NodeFailed, NodeStarting
-from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.graph_view.model import GraphState
+from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element, graph_text
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.view import Action, View

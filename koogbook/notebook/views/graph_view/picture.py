@@ -10,8 +10,8 @@ from typing import Any
 
 from koogbook.notebook.views.graph_view.edge_lines import edge_label, edge_line, label_width
 from koogbook.notebook.views.graph_view.layout import Box, Layout, Link, Rect, layout
+from koogbook.notebook.views.graph_view.model import EdgeRow, GraphState, NodeRow
 from koogbook.notebook.views.graph_view.record import NodeStatus
-from koogbook.notebook.views.graph_view.state import EdgeRow, GraphState, NodeRow
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
 from koogbook.notebook.views.look.markup import Element, h, one_line

@@ -17,7 +17,8 @@ from koogbook.events import (
     LLMCallStarting,
     PromptChanged,
 )
-from koogbook.notebook.views.graph_view.state import GraphState, graph_state
+from koogbook.notebook.views.graph_view.model import GraphState
+from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.lock_view.state import LockState, lock_state
 from koogbook.notebook.views.look.measure import cut_end, thousands
 
