@@ -15,7 +15,8 @@ lab: $(VENV)/.lab
 	$(BIN)/koogbook lab
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -m alone
 	KOOGBOOK_STATIC=1 $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 notebooks
 
 # What runs in a kernel once more, with an older ipykernel, whose clicks come on another thread.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ class Kernel:
         self.manager = manager
         self._subshell = ""
 
-    def send(self, code: str, *, cell_id: str | None = None) -> str:
-        """Ask for a cell to be run; gives the id of the request."""
+    def send(self, code: str, *, cell_id: str | None = None, deleted: Sequence[str] = ()) -> str:
+        """Ask for a cell to be run, and say which were deleted; gives the id of the request."""
         content = {
             "code": code,
             "silent": False,
@@ -62,14 +62,18 @@ class Kernel:
             "allow_stdin": False,
             "stop_on_error": True,
         }
-        metadata = {} if cell_id is None else {"cellId": cell_id}
+        metadata: dict[str, Any] = {} if cell_id is None else {"cellId": cell_id}
+        if deleted:
+            metadata["deletedCells"] = list(deleted)
         message = self.client.session.msg("execute_request", content, metadata=metadata)
         self.client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 
-    def run(self, code: str, *, cell_id: str | None = None, timeout: float = 30) -> Ran:
+    def run(
+        self, code: str, *, cell_id: str | None = None, deleted: Sequence[str] = (), timeout: float = 30
+    ) -> Ran:
         """Run a cell and wait for its end."""
-        return self.wait_for(self.send(code, cell_id=cell_id), timeout=timeout)
+        return self.wait_for(self.send(code, cell_id=cell_id, deleted=deleted), timeout=timeout)
 
     def wait_for(self, request: str, *, timeout: float = 30) -> Ran:
         """Collect what a request does, until it is over."""

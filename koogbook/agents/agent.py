@@ -204,7 +204,7 @@ class Agent:
             log.emit_quietly(
                 RunFailed,
                 "",
-                error=f"{type(problem).__name__}: {problem}",
+                error=f"{type(problem).__name__}: {problem}{_where(problem)}",
                 cancelled=isinstance(problem, asyncio.CancelledError),
             )
             raise
@@ -325,6 +325,12 @@ def _require_feature(feature: Any) -> None:
         f"install takes a feature, an object with a key and install(agent), and got {given}. Nothing was installed. "
         f"Write: agent.install({right})."
     )
+
+
+def _where(problem: BaseException) -> str:
+    """In which condition or transformation it was raised; of nodes there is an event of their own."""
+    notes = (note for note in getattr(problem, "__notes__", ()) if note.startswith(("in when=", "in map=")))
+    return "".join(f" ({note})" for note in notes)
 
 
 def _attach(problem: BaseException, run: Run) -> None:

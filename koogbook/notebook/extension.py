@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from itertools import count
 from typing import Any
 
@@ -118,7 +119,8 @@ class RunningCells:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._cell: Cell | None = None
+        #: A task or a timer that a cell begins goes on in that cell, whichever runs meanwhile.
+        self._cell: ContextVar[Cell | None] = ContextVar("koogbook_running_cell", default=None)
         #: What is running: a cell, and in it those that magics such as %%capture run.
         self._running: list[ExecutionInfo] = []
         self._request = ""
@@ -127,8 +129,8 @@ class RunningCells:
         self._files: dict[str, int] = {}
 
     def cell(self) -> Cell | None:
-        """The cell that is running; None outside of one, and where the front end gives no id."""
-        return self._cell
+        """The cell that this code runs in; None outside of one, and where the front end gives no id."""
+        return self._cell.get()
 
     def file_name(self, path: str) -> str | None:
         """``cell 3`` for the file name of the code of ``In[3]``."""
@@ -150,22 +152,24 @@ class RunningCells:
         metadata = request.get("metadata", {})
         for deleted in metadata.get("deletedCells") or ():
             forget_cell(deleted)
+            frame.cell_gone(deleted)
         self._number = self._shell.execution_count - 1 if info.store_history else self._number + 1
         source = info.raw_cell or ""
         self._files[self._shell.compile.get_code_name(source, source, self._number)] = self._number
         id = info.cell_id or metadata.get("cellId")
         if not id:
-            self._cell = None
+            self._cell.set(None)
             return
-        self._cell = Cell(id=str(id), run=next(_runs), name=f"cell {self._number}")
-        frame.cell_started(self._cell)
+        self._cell.set(Cell(id=str(id), run=next(_runs), name=f"cell {self._number}"))
+        frame.cell_gone(str(id))
 
     def end(self, result: ExecutionResult | None) -> bool:
         """A cell ends; says whether it is the outermost one."""
         if result is not None and self._running and result.info is not self._running[0]:
             self._running = [info for info in self._running if info is not result.info]
             return False
-        cell, self._cell, self._running = self._cell, None, []
+        cell, self._running = self._cell.get(), []
+        self._cell.set(None)
         if cell is not None:
             cell_ended(cell, failed=result is None or not result.success)
         return True

@@ -6,23 +6,24 @@ compared. Updates of live views are coalesced, ten a second at most, and fewer w
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koogbook.code_place import Cell, defining_cell
 from koogbook.notebook.frozen import WIDGET_VIEW
+from koogbook.notebook.pace import Pace, running_loop
 from koogbook.notebook.views.look.markup import live_tree
 from koogbook.notebook.views.view import View
 
 if TYPE_CHECKING:
     from koogbook.notebook.widgets.view_widget import ViewWidget
 
-#: Seconds between two pictures at least, and how much of the time pictures may take.
+#: Seconds between two pictures at least.
 PACE = 0.1
-_SHARE = 0.2
+
+#: Seconds after a change until what would be saved has changed, too.
+KEPT_AFTER = 1.0
 
 #: Seconds that a widget outlives its place on the page: one that is closed while a front end is still making its view
 #: leaves an error in there.
@@ -58,6 +59,14 @@ def show_static(view: View[Any]) -> None:
         _display(bundle(view), view.title)
 
 
+def show_text(text: str) -> None:
+    """Show a line under the cell that is running; without a notebook, print it."""
+    if _shell() is None:
+        print(text)
+    else:
+        _display({"text/plain": text}, "Text")
+
+
 def close(view: View[Any]) -> None:
     """End the live form of a view; what it showed last stays as its static form."""
     live = _live.pop(id(view), None)
@@ -74,10 +83,10 @@ def freeze_all() -> int:
     return count
 
 
-def cell_started(cell: Cell) -> None:
-    """A cell runs again: what it showed the last time is gone from the page, and is freed here."""
+def cell_gone(cell_id: str) -> None:
+    """A cell runs again, or was deleted: what it showed is gone from the page, and is freed here."""
     for key, live in list(_live.items()):
-        if live.left_by(cell.id):
+        if live.left_by(cell_id):
             del _live[key]
             live.end()
 
@@ -91,11 +100,12 @@ class Live:
         self.view = view
         self._drawn = view.element
         self.widget: ViewWidget = ViewWidget(live_tree(view.live_element(self._drawn)), self._done)
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._places: list[tuple[str, str]] = []
         self._shown = 0
         self._went_on = view.goes_on
-        self._pace = Pace(self._draw, self._loop)
+        self._pace = Pace(self._draw, self._loop, every=PACE)
+        self._keep = Pace(self._keep_picture, self._loop, every=KEPT_AFTER, after=KEPT_AFTER)
         self._stop = view.watch(self._pace.nudge)
         if view.goes_on:
             self._pace.nudge()
@@ -105,12 +115,8 @@ class Live:
         self._shown += 1
         handle = f"{self.widget.model_id}-{self._shown}"
         self._places.append((handle, cell.id if cell is not None else ""))
-        _display({**bundle(self.view), **self._mime()}, self.view.title, handle)
-
-    def settle(self) -> None:
-        """Let the static form that is saved beside the widget be the picture as it is now."""
-        for handle, _ in self._places:
-            _display({**bundle(self.view), **self._mime()}, self.view.title, handle, update=True)
+        widget = {WIDGET_VIEW: {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}}
+        _display({**bundle(self.view), **widget}, self.view.title, handle)
 
     def left_by(self, cell_id: str) -> bool:
         """Take away the places under a cell; says whether none is left."""
@@ -129,15 +135,11 @@ class Live:
         """Free everything; the widget so many seconds later."""
         self._stop()
         self._pace.stop()
+        self._keep.stop()
         if after and self._loop is not None and not self._loop.is_closed():
             self._loop.call_later(after, self.widget.close)
         else:
             self.widget.close()
-
-    def _mime(self) -> dict[str, Any]:
-        return {
-            WIDGET_VIEW: {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id},
-        }
 
     def _done(self, do: str, value: str) -> None:
         """A click: it may come on any thread, so it is only put on the loop."""
@@ -155,67 +157,22 @@ class Live:
         self._pace.hurry()
 
     def _draw(self) -> None:
-        went_on, self._went_on = self._went_on, self.view.goes_on
+        self._went_on = self.view.goes_on
+        fault = ""
         try:
             self._drawn = self.view.element
         except Exception as problem:
             # The last good picture stays, and says why there is no newer one.
-            self.view.trouble = f"No newer picture could be made: {type(problem).__name__}: {problem}"
-        self.widget.update(live_tree(self.view.live_element(self._drawn)))
+            fault = f"No newer picture could be made: {type(problem).__name__}: {problem}"
+        sent = self.widget.update(live_tree(self.view.live_element(self._drawn, fault)))
         if self._went_on:
             self._pace.nudge()
-        elif went_on:
-            self.settle()
+        elif sent and not fault:
+            self._keep.nudge()
 
-
-class Pace:
-    """Calls a function soon after it was nudged, at most ten times a second, the last nudge never lost."""
-
-    def __init__(self, call: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
-        self._call = call
-        self._loop = loop
-        self._timer: asyncio.TimerHandle | None = None
-        self._free_at = 0.0
-        self._calling = self._again = self._stopped = False
-
-    def nudge(self) -> None:
-        """Ask for a call; from the thread of the loop."""
-        if self._calling:
-            self._again = True
-            return
-        if self._stopped or self._timer is not None:
-            return
-        if self._loop is None or self._loop.is_closed():
-            self._call()
-            return
-        self._timer = self._loop.call_at(max(self._free_at, self._loop.time()), self._run)
-
-    def hurry(self) -> None:
-        """Make a call that was asked for at once: somebody has clicked and is waiting."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._run()
-
-    def stop(self) -> None:
-        """No more calls."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _run(self) -> None:
-        self._timer = None
-        assert self._loop is not None
-        started = self._loop.time()
-        self._calling, self._again = True, False
-        try:
-            self._call()
-        finally:
-            self._calling = False
-        took = self._loop.time() - started
-        self._free_at = started + max(PACE, took / _SHARE)
-        if self._again:
-            self.nudge()
+    def _keep_picture(self) -> None:
+        """Let what is saved for this view be what it shows now, and not what it showed first."""
+        self.widget.send({"picture": bundle(self.view)})
 
 
 _live: dict[int, Live] = {}
@@ -226,13 +183,6 @@ def _shell() -> Any:
 
     module = sys.modules.get("IPython")
     return None if module is None else module.get_ipython()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _display(data: dict[str, Any], title: str, handle: str | None = None, *, update: bool = False) -> None:

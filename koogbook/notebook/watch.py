@@ -64,16 +64,22 @@ class WatchedRun:
         frame.show(view)
 
     def _end(self) -> None:
-        """The panel ends as its static form; where there is no live one, this is the only time it is shown."""
-        if self.view is None:
-            return
-        self.view.refresh()
         if self._timer is not None:
             self._timer.cancel()
+        if self.view is None:
+            return
+        try:
+            self._show_end(self.view)
+        except Exception as problem:  # a fault in a picture is no fault of the run
+            frame.show_text(f"The run is over, and could not be shown: {type(problem).__name__}: {problem}")
+
+    def _show_end(self, view: RunView) -> None:
+        """The panel ends as its static form; where there is no live one, this is the only time it is shown."""
+        view.refresh()
         if self._timer is not None or frame.is_static():
-            frame.show_static(self.view)
+            frame.show_static(view)
         else:
-            self.view.close()
+            view.close()
 
 
 def watch(agent: Agent, input: Any = None, session_id: str | None = None) -> WatchedRun:

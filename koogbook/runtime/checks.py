@@ -99,6 +99,9 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
     forward = _reach(graph.start, ends)
     backward = _reach(graph.finish, [(target, source) for source, target in ends])
     leaving = {source for source, _ in ends}
+    dead_ends = {node for node in graph.nodes.values() if node not in leaving and node is not graph.finish}
+    back = [(target, source) for source, target in ends]
+    to_dead_end = {node for end in dead_ends for node in _reach(end, back)}
     where = graph.path
     if graph.start not in leaving:
         yield _finding("error", "no_start", graph.start, f"{where} has no first node.", "start >> NODE")
@@ -121,7 +124,7 @@ def _findings(graph: Subgraph) -> Iterator[FindingShape]:
             yield _finding(
                 "error", "no_way_out", node, f"{node.path} has no way out.", f"{node.name} >> finish"
             )
-        elif node not in backward:
+        elif node not in backward and node not in to_dead_end:
             yield _finding(
                 "error",
                 "no_exit",

@@ -1,7 +1,7 @@
 """The run loop: from node to node until the finish node.
 
-Nodes are awaited directly, with no task of their own. Every 64 steps the loop lets other tasks run: awaiting a
-coroutine that never waits does not, and a notebook would freeze.
+Nodes are awaited directly, with no task of their own. Every 64 steps, and after a node that took long, the loop lets
+other tasks run: awaiting a coroutine that never waits does not, and a notebook would freeze and could not be stopped.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
 
 _STEPS_BETWEEN_YIELDS = 64
+_SECONDS_BETWEEN_YIELDS = 0.02
 
 
 async def run_graph(
@@ -49,6 +50,8 @@ async def _run(
 ) -> Any:
     node = graph.start
     steps = 0
+    now = asyncio.get_running_loop().time
+    paused = now()
     if resume is not None:
         node, output = await _resumed(ctx, graph, arounds, resume)
         if node is graph.finish:
@@ -63,8 +66,9 @@ async def _run(
             return output
         node, value = await _next(ctx, node, output)
         steps += 1
-        if not steps % _STEPS_BETWEEN_YIELDS:
+        if not steps % _STEPS_BETWEEN_YIELDS or now() - paused > _SECONDS_BETWEEN_YIELDS:
             await clock.sleep(0)
+            paused = now()
 
 
 async def _resumed(

@@ -112,7 +112,7 @@ def _without_views(notebook: dict[str, Any]) -> dict[str, Any]:
             source = re.sub(r"^view = %koog_graph(.*)\nview$", r"view = %koog_graph\1", source)
             source = source.replace("kb.graph(trip)", "_view = kb.graph(trip)")
             source = source.replace(
-                "%koog_strategy trip --input str --output str",
+                "%koog_strategy trip --input str --output str --reset",
                 "trip = kb.strategy('trip', input=str, output=str)",
             )
             body = re.match(r"%%koog_run --session (\S+)\n(.*)", source, flags=re.S)

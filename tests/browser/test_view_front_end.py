@@ -292,3 +292,25 @@ def test_what_is_selected_is_brought_into_view(front: Any) -> None:
         return row.top >= box.top && row.bottom <= box.bottom; }""")
 
     assert inside
+
+
+def test_a_strict_policy_takes_nothing_away(chromium: Any) -> None:
+    """Where a hub allows no inline style and no script but its own, a view looks the same. [NBK-11]"""
+    policy = "default-src 'none'; img-src data:; style-src 'nonce-k'; script-src 'nonce-k' blob:"
+    strict = PAGE.replace("<style>", '<style nonce="k">').replace("<script ", '<script nonce="k" ')
+    strict = strict.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">')
+    context = chromium.new_context()
+    page = context.new_page()
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text) if "Policy" in message.text else None)
+    page.set_content(strict)
+    page.wait_for_function("window.ready === true")
+    page.evaluate("tree => window.begin(tree)", tree_of("a", style="padding-left: 31px"))
+    seen = page.evaluate("getComputedStyle(document.querySelector('#one .kb-root > div')).paddingLeft")
+    before = list(refused)
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">')")
+    page.wait_for_timeout(100)
+    context.close()
+
+    # What is refused in the end was put there to see that refusals are heard.
+    assert (seen, before, len(refused) > 0) == ("31px", [], True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -176,18 +177,20 @@ def test_the_keyboard_alone_reaches_everything_in_a_view(notebook: OpenNotebook)
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("cell", "selector"), [(BIG, "svg [data-do=select]"), (DIFF, "[data-do=select]")], ids=["graph", "diff"]
 )
 def test_a_click_in_a_large_view_is_answered_within_200_ms(
     notebook: OpenNotebook, cell: int, selector: str
 ) -> None:
-    """Five hundred nodes and two thousand messages stay usable: the best of five clicks. [NBK-05] [NBK-07]"""
-    times = [clicked(notebook, cell, selector, place) for place in range(3, 8)]
+    """Five hundred nodes and two thousand messages stay usable: the median of nine clicks. [NBK-05] [NBK-07]"""
+    times = [clicked(notebook, cell, selector, place) for place in range(3, 12)]
 
-    assert min(times) <= 200, times
+    assert median(times) <= 200, times
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("cell", [BIG, DIFF], ids=["graph", "diff"])
 def test_a_large_view_is_drawn_within_two_seconds(notebook: OpenNotebook, cell: int) -> None:
     """From running its cell to the first picture: the better of two. [NBK-05] [NBK-07]"""

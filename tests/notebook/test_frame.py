@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,18 @@ def sent_changes(ran: Ran) -> list[dict[str, Any]]:
     """The updates that widgets were sent."""
     contents = [content["data"].get("content", {}) for kind, content in ran.comms if kind == "comm_msg"]
     return [content for content in contents if "changes" in content]
+
+
+def kept_picture(*listened: Ran) -> dict[str, str]:
+    """The last picture that a front end was given to save."""
+    contents = [
+        content["data"].get("content", {})
+        for ran in listened
+        for _, content in ran.comms
+        if "data" in content
+    ]
+    found: dict[str, str] = [content["picture"] for content in contents if "picture" in content][-1]
+    return found
 
 
 def test_a_view_is_shown_in_three_forms_at_once(kernel: Kernel) -> None:
@@ -140,10 +153,10 @@ def test_a_view_opened_during_a_run_ends_with_how_it_ended(kernel: Kernel) -> No
     kernel.run("view = kb.graph(agent.last_run); view")
     ended = kernel.listen(1.2)
 
-    assert ("completed in" in str(sent_changes(ended)), "completed in" in str(ended.updates[-1])) == (
-        True,
-        True,
-    )
+    kept = kernel.listen(1.5)
+
+    assert "completed in" in str(sent_changes(ended))
+    assert "completed in" in kept_picture(ended, kept)["text/plain"]
 
 
 def test_a_click_is_answered_while_a_run_goes_on(kernel: Kernel) -> None:
@@ -277,3 +290,136 @@ def test_nothing_is_written_to_stdout_by_a_run(static_kernel: Kernel) -> None:
     ran = static_kernel.run("run = await kb.watch(agent, 'hello', 'quiet')")
 
     assert [one for one in ran.outputs if "name" in one] == []
+
+
+def test_a_click_does_its_work_while_no_cell_runs(kernel: Kernel) -> None:
+    """What a button begins goes on to its end with the kernel idle. [KB-129]"""
+    kernel.run(
+        "store = kb.MemoryCheckpoints()\n"
+        "saved = kb.Agent(kb.OfflineExecutor(), 'offline', trip).install(kb.Persistence(storage=store))\n"
+        "wait = 0.0; await saved.run('hello', 'one')"
+    )
+    shown = kernel.run("table = kb.checkpoints(saved, 'one'); table")
+    first = kernel.run("print(store.list_infos('one')[0].id)").printed.strip()
+    kernel.click(model_of(shown), "select", first)
+    kernel.listen(0.4)
+    kernel.click(model_of(shown), "fork")
+    kernel.listen(0.8)
+
+    assert kernel.run("print([info.kind for info in store.list_infos('one-fork')])").printed == "['fork']\n"
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_no_warning_comes_with_a_view(tmp_path: Path, static: bool) -> None:
+    """With all warnings on, importing and showing writes nothing to stderr. [KB-148]"""
+    environment = {"PYTHONWARNINGS": "default", "KOOGBOOK_STATIC": "1" if static else None}
+    with running_kernel(tmp_path, environment) as kernel:
+        outputs = (
+            kernel.run(BUILD).outputs + kernel.run("run = await kb.watch(agent, 'a')\nkb.graph(run)").outputs
+        )
+
+    assert [one for one in outputs if one.get("name") == "stderr"] == []
+
+
+def test_what_is_saved_is_what_the_view_shows_now(kernel: Kernel) -> None:
+    """A click changes the picture that goes into the file, too, a moment later. [NBK-10a]"""
+    shown = kernel.run("view = kb.graph(trip); view.select(''); view")
+    kernel.click(model_of(shown), "select", "trip/think")
+    picture = kept_picture(kernel.listen(1.8))
+
+    assert ("Selected: trip/think" in picture["text/plain"], "Edges out" in picture["text/html"]) == (
+        True,
+        True,
+    )
+
+
+def test_a_view_that_selects_takes_the_others_along(kernel: Kernel) -> None:
+    """What a new view of an object is told to select is selected in those that are there already. [NBK-11]"""
+    first = model_of(kernel.run("one = kb.graph(trip); one.select(''); one"))
+    ran = kernel.run("two = kb.graph(trip, selected='think')")
+    later = kernel.listen(0.5)
+    told = [content["comm_id"] for kind, content in ran.comms + later.comms if kind == "comm_msg"]
+
+    assert first in told
+
+
+def test_the_panel_of_a_background_run_belongs_to_the_cell_that_began_it(kernel: Kernel) -> None:
+    """Other cells may run, and run again, and it stays until its own cell does. [KB-130]"""
+    kernel.run("%load_ext koogbook")
+    kernel.run("wait = 2.0; handle = kb.watch(agent, 'long', 'own')", cell_id="begins")
+    others = [kernel.run("await asyncio.sleep(0.3)", cell_id="other") for _ in range(3)]
+    again = kernel.run("handle.cancel()", cell_id="begins")
+    kernel.run("%unload_ext koogbook")
+
+    assert [kind for ran in others for kind, _ in ran.comms if kind == "comm_close"] == []
+    assert "comm_close" in [kind for kind, _ in again.comms]
+
+
+def test_a_view_under_a_deleted_cell_is_freed(kernel: Kernel) -> None:
+    """A front end says which cells are gone. [KB-132]"""
+    kernel.run("%load_ext koogbook")
+    gone = model_of(kernel.run("kb.graph(trip)", cell_id="to delete"))
+    ran = kernel.run("1", cell_id="another", deleted=["to delete"])
+    kernel.run("%unload_ext koogbook")
+
+    assert gone in [content["comm_id"] for kind, content in ran.comms if kind == "comm_close"]
+
+
+def test_a_fault_in_a_picture_is_no_fault_of_the_run(kernel: Kernel) -> None:
+    """The run is given all the same, and one line says what went wrong. [NBK-04]"""
+    kernel.run("from koogbook.notebook.views.run_view.runs import RunView; whole = RunView.to_text")
+    kernel.run("def broken(view): raise RuntimeError('no ink')\nRunView.to_text = broken")
+    ran = kernel.run("wait = 0.0; run = await kb.watch(agent, 'fine', 's'); print(run.output)")
+    kernel.run("RunView.to_text = whole")
+
+    assert ran.printed == "FINE\n"
+    assert "could not be shown: RuntimeError: no ink" in str(ran.shown())
+
+
+def test_a_picture_that_cannot_be_made_leaves_the_last_one_and_says_so(kernel: Kernel) -> None:
+    """And the line is gone as soon as one can be made again. [KB-137]"""
+    kernel.run("from koogbook.notebook.views.graph_view.graph import GraphView; whole = GraphView.element")
+    kernel.run("view = kb.graph(trip); view.select(''); view")
+    kernel.run("GraphView.element = property(lambda view: 1 / 0); view.refresh()")
+    broken = str(sent_changes(kernel.listen(0.5)))
+    kernel.run("GraphView.element = whole; view.refresh()")
+    mended = sent_changes(kernel.listen(0.5))[-1]["changes"]
+
+    assert "No newer picture could be made: ZeroDivisionError" in broken
+    assert mended[-1][1:4] == ["s", 1, 1]
+
+
+def test_the_trouble_of_one_click_is_gone_after_the_next(kernel: Kernel) -> None:
+    """What could not be done is said once."""
+    shown = model_of(kernel.run("view = kb.graph(trip); view.select(''); view"))
+    kernel.click(shown, "select", "trip/nowhere")
+    kernel.listen(0.4)
+    kernel.click(shown, "select", "trip/think")
+    kernel.listen(0.4)
+
+    assert kernel.run("print(repr(view.trouble))").printed == "''\n"
+
+
+def test_the_tree_is_never_sent_as_state(kernel: Kernel) -> None:
+    """Updates are changes; the whole tree goes out when a widget is made, and when it is asked for. [KB-138]"""
+    shown = kernel.run("view = kb.graph(trip); view.select(''); view")
+    kernel.click(model_of(shown), "select", "trip/think")
+    updates = [content["data"] for kind, content in kernel.listen(0.5).comms if kind == "comm_msg"]
+
+    assert [update for update in updates if "tree" in str(update.get("state", {}).keys())] == []
+
+
+def test_a_view_shown_from_a_thread_without_a_loop_is_drawn_once(kernel: Kernel) -> None:
+    """Where nothing can call back, it does not call itself without end."""
+    ran = kernel.run(
+        "import threading\nwait = 0.6; task = asyncio.ensure_future(agent.run('threads', 't'))\n"
+        "await asyncio.sleep(0.1)\nfound = []\n"
+        "def show():\n"
+        "    try:\n"
+        "        kb.graph(agent.last_run)._ipython_display_()\n"
+        "    except BaseException as problem:\n"
+        "        found.append(problem)\n"
+        "one = threading.Thread(target=show); one.start(); one.join(); await task; print(found)"
+    )
+
+    assert ran.printed == "[]\n"

@@ -165,3 +165,18 @@ def test_plain_nbconvert_shows_a_frozen_view(tmp_path: Path) -> None:
     html = file.with_suffix(".html").read_text(encoding="utf-8")
 
     assert ("<p>picture</p>" in html, "vnd.jupyter.widget" in html) == (True, False)
+
+
+@pytest.mark.parametrize("exporter", ["HTMLExporter", "MarkdownExporter"])
+def test_every_export_has_each_view_of_the_quickstart(exporter: str) -> None:
+    """Graphs, locks, diff and checkpoints are on the page, whatever it is written in, and no widget's name. [KB-149]"""
+    import nbconvert
+
+    quickstart = Path(__file__).parents[2] / "notebooks" / "00_quickstart.ipynb"
+    body, _ = getattr(nbconvert, exporter)().from_filename(str(quickstart))
+
+    assert [
+        title for title in ("Strategy graph", "Lock view", "Prompt diff", "Checkpoints") if title not in body
+    ] == []
+    assert "not resumable" in body.lower()
+    assert "VBox(" not in body

@@ -7,6 +7,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from IPython.core.error import UsageError
 from notebook_cells import ANSWER, PREPARE, Cells
 
 import koogbook as kb
@@ -64,7 +65,7 @@ async def test_executor_and_checkpoints_are_words_or_expressions(
         (
             "--executor extractve",
             "--executor: there is no 'extractve' in this notebook. Nothing was changed. Did you mean "
-            "'extractive'? It knows extractive, offline.",
+            "'extractive'? It knows extractive, offline, or takes an expression.",
         ),
         (
             "--executor trip",
@@ -74,7 +75,7 @@ async def test_executor_and_checkpoints_are_words_or_expressions(
         (
             "--checkpoints sqllite",
             "--checkpoints: there is no 'sqllite' in this notebook. Nothing was changed. Did you mean "
-            "'sqlite'? It knows none, memory, sqlite, sqlite:PATH.",
+            "'sqlite'? It knows none, memory, sqlite, sqlite:PATH, or takes an expression.",
         ),
         (
             "--checkpoints 3",
@@ -222,7 +223,7 @@ async def test_a_run_that_fails_raises_what_it_raised_and_is_kept(cells: Cells, 
 
 
 async def test_a_run_that_is_cancelled_is_kept_and_the_next_one_works(cells: Cells) -> None:
-    """As after an interrupt; no task of ours is left. [KB-126]"""
+    """As after an interrupt: one line, and no task of ours is left. [KB-126]"""
     await cells("%koog_strategy slow\nimport asyncio\nbegun = asyncio.Event(); go_on = asyncio.Event()")
     await cells(
         "%%koog_node --after start --no-graph\nasync def rest(ctx, x: str) -> str:\n"
@@ -238,8 +239,45 @@ async def test_a_run_that_is_cancelled_is_kept_and_the_next_one_works(cells: Cel
     cells["go_on"].set()
     await cells("%%koog_run\nhello")
 
-    assert isinstance(result.error_in_exec, asyncio.CancelledError | KeyboardInterrupt)
+    assert isinstance(result.error_in_exec, UsageError)
+    assert str(result.error_in_exec).startswith("The run of session ")
     assert (first.state, left, cells["run"].output) == ("cancelled", [], "hello")
+
+
+async def test_a_run_that_was_stopped_says_how_to_go_on(cells: Cells) -> None:
+    """After which node something was saved, and the line that goes on from there. [NBK-04]"""
+    await cells("%koog_strategy two\nimport asyncio\nbegun = asyncio.Event()")
+    await cells("%%koog_node --after start --no-graph\nasync def quick(ctx, x: str) -> str:\n    return x")
+    await cells(
+        "%%koog_node --after quick --no-graph\nasync def slow(ctx, x: str) -> str:\n"
+        "    begun.set()\n    await asyncio.sleep(60)\n    return x"
+    )
+    await cells("%koog_edge slow >> finish --no-graph\n%koog_agent --checkpoints memory")
+    cell = asyncio.create_task(cells.run("%%koog_run --session s\nhello"))
+    await cells["begun"].wait()
+    cell.cancel()
+
+    assert str((await cell).error_in_exec) == (
+        "The run of session 's' was stopped. What was saved after two/quick stays; go on with: "
+        "%koog_run --session s --input None"
+    )
+
+
+async def test_going_on_with_nothing_is_refused(cells: Cells, agent: kb.Agent) -> None:
+    """None is no input: one line says so, and nothing is run. [NBK-02]"""
+    message = await cells.refused("%koog_run --session nowhere --input None")
+
+    assert message.startswith("%%koog_run: Nothing is unfinished in session 'nowhere'. Nothing was changed.")
+    assert agent.last_run is None
+
+
+async def test_a_handle_stands_for_its_run(cells: Cells, agent: kb.Agent) -> None:
+    """What runs in the background can be looked at by the name of its handle. [NBK-04]"""
+    await cells("%%koog_run --background --to handle\nhello")
+    await cells("done = await handle")
+    views = [await cells(f"%koog_{name} handle") for name in ("graph", "locks")]
+
+    assert [view.goes_on for view in views] == [False, False]
 
 
 async def test_a_run_in_the_background_leaves_a_handle(cells: Cells, agent: kb.Agent) -> None:

@@ -235,3 +235,16 @@ def test_types_that_can_fit_are_left_alone(given: Any, wanted: Any) -> None:
 def test_a_transformation_makes_types_fit() -> None:
     """Its result is not looked at [GRA-05]."""
     assert _typed(str, int, map=len).check() == ()
+
+
+def test_a_chain_that_is_not_finished_yet_is_no_cycle() -> None:
+    """Of a chain with one dead end, the dead end alone is to be mended [NBK-03]."""
+    line = kb.strategy("line", input=str, output=str)
+
+    async def same(ctx: kb.Context, text: str) -> str:
+        return text
+
+    first, second, third = (line.node(name=name)(same) for name in ("first", "second", "third"))
+    line.start >> first >> second >> third
+
+    assert [finding.kind for finding in line.check()] == ["no_finish", "no_way_out"]

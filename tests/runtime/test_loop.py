@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -570,3 +571,26 @@ async def test_an_interceptor_may_change_what_goes_in_and_what_comes_out() -> No
     output = (await _agent(_nested()).install(_Feature(Brackets())).run("")).output
 
     assert output == "[[[[[ a] b] c] d] e]"
+
+
+async def test_a_run_of_nodes_that_block_can_be_stopped_between_them() -> None:
+    """A node that never waits holds up the loop, and the next one does not begin any more [KB-128]."""
+    began: list[str] = []
+    line = kb.strategy("line", input=str, output=str)
+
+    def blocking(name: str) -> Any:
+        async def block(ctx: kb.Context, text: str) -> str:
+            began.append(name)
+            time.sleep(0.05)  # noqa: ASYNC251 - as a synchronous client does
+            return text
+
+        return line.node(name=name)(block)
+
+    line.start >> blocking("a") >> blocking("b") >> blocking("c") >> line.finish
+    task = asyncio.ensure_future(kb.Agent(kb.OfflineExecutor(), "offline", line).run("x"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert began == ["a"]

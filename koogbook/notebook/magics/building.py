@@ -12,6 +12,7 @@ from koogbook.notebook.magics.parsing import Given
 from koogbook.notebook.magics.user_code import UserCode
 from koogbook.notebook.magics.wrong_use import WrongUse, listed
 from koogbook.runtime.builder import Strategy, Subgraph
+from koogbook.runtime.cells import put_back
 from koogbook.runtime.node import Edge, Node, Step
 
 
@@ -66,6 +67,7 @@ def edge_magic(current: Current, given: Given) -> Any:
 
 
 def _add(ends: list[tuple[Subgraph, Node, Node]], options: dict[str, Any]) -> None:
+    put_back(ends[0][0].root)  # what a look has withdrawn in the middle of this cell
     before = {part: list(part.edges) for part, _, _ in ends}
     try:
         for part, source, target in ends:

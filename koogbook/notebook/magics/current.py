@@ -28,13 +28,13 @@ class Current:
         self._agent: Remembered[Agent] = Remembered(Agent, "agent", "", code)
         self._run: Run | None = None
 
-    def strategy(self) -> Strategy:
-        """The one that a magic has made last, or the only one there is.
+    def strategy(self, flag: str = "--strategy") -> Strategy:
+        """The one that a magic has made last, or the only one there is; ``flag`` is what its name is said with.
 
         Raises:
             WrongUse: There is none, or several, or the variable holds another one by now.
         """
-        return self._strategy.get("Make one: %koog_strategy trip --input str --output str")
+        return self._strategy.get("Make one: %koog_strategy trip --input str --output str", flag)
 
     def agent(self, flag: str = "--agent") -> Agent:
         """As for :meth:`strategy`; ``flag`` is what stands before the agent's name in the line at hand."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import no_var_expand
 
 from koogbook import clock
 from koogbook.code_place import Notebook
@@ -64,7 +65,8 @@ class MagicFunctions:
             found = self._plain_function(magic)
         found.__name__ = found.__qualname__ = magic.name
         found.__doc__ = help_text(magic)
-        return found
+        # Braces in a condition are the user's own Python, and no place to put variables in.
+        return no_var_expand(found) if magic.name in ("koog_edge", "koog_node") else found
 
     def cell_ended(self) -> None:
         """A ``%%koog_node`` cell that has not come to its end has failed in its body."""
@@ -108,7 +110,7 @@ class MagicFunctions:
             return None
 
         def begin(line: str, function: str) -> None:
-            self._begin(magic, self._shell.var_expand(line, 1), function)
+            self._begin(magic, line, function)
 
         def end() -> None:
             self._end(magic)
@@ -132,7 +134,9 @@ class MagicFunctions:
         async def awaited(
             line: str, body: str | None = None, *, assigned: bool = False, timed: bool = False
         ) -> Any:
-            expanded = self._shell.var_expand(line, 1)
+            # Braces behind --input are the user's own Python.
+            before, flag, expression = line.partition("--input")
+            expanded = f"{self._shell.var_expand(before, 1)}{flag}{expression}"
             started = clock.monotonic()
             try:
                 return await self._awaited(magic, expanded, body, assigned)

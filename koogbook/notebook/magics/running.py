@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
+from IPython.core.error import UsageError
+
 import koogbook as kb
 from koogbook.agents.agent import Agent
+from koogbook.agents.run import Run
 from koogbook.errors import CheckpointError, FeatureError, KoogbookError
 from koogbook.notebook.magics.current import Current, stored
 from koogbook.notebook.magics.parsing import Given
@@ -73,9 +78,8 @@ def _word_or_value(code: UserCode, text: str, flag: str, words: tuple[str, ...])
         return code.evaluate(text, flag)
     except WrongUse as problem:
         hint = nearest(text, words)
-        if not hint:
-            raise
-        raise WrongUse(problem.what, f"{hint} It knows {listed(words)}.") from None
+        knows = f"It knows {listed(words)}, or takes an expression."
+        raise WrongUse(problem.what, f"{hint} {knows}" if hint else knows) from None
 
 
 async def run_magic(current: Current, given: Given, body: str | None, *, to: str | None) -> Any:
@@ -88,16 +92,51 @@ async def run_magic(current: Current, given: Given, body: str | None, *, to: str
     code = current.code
     agent = _agent(current, given)
     target = None if to is None else code.new_name(to, "--to")
-    watched = watch(agent, _input(code, given, body), given.text("--session"))
+    value, session = _input(code, given, body), given.text("--session")
+    if value is None and session is not None:
+        await _require_unfinished(agent, session)
+    watched = watch(agent, value, session)
     if given.switch("--background"):
         return _keep(code, target, watched)
     try:
         run = await watched
+    except asyncio.CancelledError:
+        raise _stopped(watched.run) from None
     finally:
         if watched.run is not None:
             current.remember_run(watched.run)
             _keep(code, target, watched.run)
     return run
+
+
+async def _require_unfinished(agent: Agent, session: str) -> None:
+    """``--input None`` goes on with something, unless None is what the strategy takes.
+
+    Raises:
+        WrongUse: Nothing is unfinished in that session.
+    """
+    if agent.strategy.input_type in (None, type(None), Any):
+        return
+    with contextlib.suppress(FeatureError):
+        latest = await agent.feature("Persistence").storage.get_latest_checkpoint(session)
+        if latest is None or latest.info.is_tombstone:
+            raise WrongUse(
+                f"Nothing is unfinished in session {session!r}.",
+                "Write an input below %%koog_run, or go on from a checkpoint: %koog_fork CHECKPOINT --as NEW",
+            )
+
+
+def _stopped(run: Run | None) -> UsageError:
+    """What stands under the cell of a run that somebody has stopped: no fault, and no traceback."""
+    if run is None:
+        return UsageError("Stopped before the run had begun.")
+    saved = run.last_checkpoint
+    then = (
+        f"What was saved after {saved.path} stays; go on with: %koog_run --session {run.session_id} --input None"
+        if saved is not None
+        else "Nothing was saved."
+    )
+    return UsageError(f"The run of session {run.session_id!r} was stopped. {then}")
 
 
 def _keep(code: UserCode, target: str | None, value: Any) -> Any:

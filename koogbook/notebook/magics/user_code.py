@@ -11,11 +11,16 @@ from typing import Any, TypeVar
 from IPython.core.interactiveshell import InteractiveShell
 
 from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest, one_line
+from koogbook.notebook.views.view import run_behind
 
 Value = TypeVar("Value")
 
 #: What an expression on an edge may name beside the user's own names.
 _ON_AN_EDGE = {"output", "ctx"}
+
+
+#: Python's own types, which --input and --output are mostly one of.
+_TYPES = [name for name, value in vars(builtins).items() if isinstance(value, type) and name.islower()]
 
 
 class UserCode:
@@ -61,6 +66,10 @@ class UserCode:
             WrongUse: It holds something else, or cannot be a variable.
         """
         found = self.held(self.new_name(name, "NAME"))
+        if found is None and hasattr(builtins, name):
+            raise WrongUse(
+                f"{name} is one of Python's own names, which a variable would hide.", "Choose another name."
+            )
         if found is None or isinstance(found, kind):
             return name
         raise WrongUse(
@@ -71,7 +80,7 @@ class UserCode:
     # ------------------------------------------------------------------------------- values
 
     def evaluate(self, text: str, what: str, kind: type[Any] = object) -> Any:
-        """The value of an expression.
+        """The value of an expression; for the handle of a run in the background, the run.
 
         Args:
             text: The expression, often just a variable.
@@ -82,11 +91,11 @@ class UserCode:
             WrongUse: It has no value; with the nearest name where one is unknown.
         """
         try:
-            return self._shell.ev(text)
+            return run_behind(self._shell.ev(text))
         except NameError as problem:
             missing = getattr(problem, "name", None) or text
             fitting = self.variables(kind) if kind is not object else {}
-            known = fitting or [*(name for name, _ in self._own()), *dir(builtins)]
+            known = fitting or [*(name for name, _ in self._own()), *_TYPES]
             hint = nearest(missing, known) or (f"There is {listed(fitting)}." if fitting else "")
             raise WrongUse(f"{what}: there is no {missing!r} in this notebook.", hint) from None
         except Exception as problem:

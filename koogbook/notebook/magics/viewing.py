@@ -32,7 +32,7 @@ def graph_magic(current: Current, given: Given) -> Any:
 
 def _subject(current: Current, text: str | None) -> Any:
     if text is None:
-        return current.strategy()
+        return current.strategy("%koog_graph")
     found = current.code.evaluate(text, "SUBJECT")
     if isinstance(found, Strategy | Agent | Run):
         return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
+from koogbook.agents.run import Run
 from koogbook.errors import ViewError
 from koogbook.notebook.views.look.markup import Element, Theme, h, render_static
 
@@ -34,15 +35,21 @@ class Subject:
         self.views: WeakSet[View[Any]] = WeakSet()
 
 
+def run_behind(of: Any) -> Any:
+    """The run that the handle of a watched one stands for, as soon as it has begun; anything else as it is."""
+    run = getattr(of, "run", None)
+    return run if isinstance(run, Run) else of
+
+
 _subjects: WeakValueDictionary[tuple[str, int], Subject] = WeakValueDictionary()
 
 
-def subject_of(title: str, of: Any) -> Subject:
-    """The subject of all views of this title and this very object, as long as there is one."""
+def subject_of(kind: str, of: Any) -> Subject:
+    """The subject of all views of this kind and this very object, as long as there is one."""
     # A subject holds its object, so the number stays this object's own for as long as the entry is there.
-    found = _subjects.get((title, id(of)))
+    found = _subjects.get((kind, id(of)))
     if found is None:
-        found = _subjects[title, id(of)] = Subject(of)
+        found = _subjects[kind, id(of)] = Subject(of)
     return found
 
 
@@ -54,9 +61,11 @@ class View(ABC, Generic[State]):
     """
 
     title: ClassVar[str] = ""
+    #: Views of one object share their selection where this word is the same; empty stands for the title.
+    shares: ClassVar[str] = ""
 
     def __init__(self, of: Any) -> None:
-        self._subject = subject_of(self.title, of)
+        self._subject = subject_of(self.shares or self.title, of)
         self._subject.views.add(self)
         self._state: State | None = None
         self._went_on = False
@@ -162,8 +171,11 @@ class View(ABC, Generic[State]):
         written = render_static(self.element, theme)
         return f'{_TURNS_DARK}<div class="kb-static">{written}</div>' if theme == "light" else written
 
-    def live_element(self, element: Element) -> Element:
-        """The markup of the live form: what every view has around it, and its element."""
+    def live_element(self, element: Element, fault: str = "") -> Element:
+        """The markup of the live form: what every view has around it, and its element.
+
+        ``fault`` says why the element is not the newest one.
+        """
         from koogbook.notebook.views.look.pieces import status_glyph, status_word
 
         stale = h(
@@ -173,7 +185,8 @@ class View(ABC, Generic[State]):
             cls="kb-todo kb-stale",
             live={"role": "status"},
         )
-        trouble = h("div", status_word("failed", self.trouble), cls="kb-trouble") if self.trouble else None
+        said = fault or self.trouble
+        trouble = h("div", status_word("failed", said), cls="kb-trouble") if said else None
         return h("div", stale, trouble, element)
 
     def save(self, path: str | Path) -> Path:

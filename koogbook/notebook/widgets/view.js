@@ -10,6 +10,7 @@ const TYPED_AFTER = 180; // ms without a key before what was typed is sent
 function put(element, name, value) {
   if (name.startsWith("on")) return; // no handler ever comes from the tree
   if (value === null) {
+    element.getAttribute(name); // else Chromium leaves an empty style behind, which it had not written down yet
     element.removeAttribute(name);
   } else if (name === "style") {
     element.style.cssText = value; // allowed where a policy forbids style attributes
@@ -191,10 +192,13 @@ function onKey(top, event) {
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 const PATCHED = Symbol.for("koogbook saves pictures");
 
+// What each view shows now, by the id of its model; the widgets of a page share it.
+const pictures = (globalThis[Symbol.for("koogbook pictures")] ??= new Map());
+
 function withoutWidget(output) {
   if (!output.metadata?.koogbook || !output.data?.["text/html"]) return output;
-  const { [WIDGET_VIEW]: _, ...data } = output.data;
-  return { ...output, data };
+  const { [WIDGET_VIEW]: widget, ...data } = output.data;
+  return { ...output, data: { ...data, ...pictures.get(widget?.model_id) } };
 }
 
 // A widget without its kernel is an error message when the notebook is opened again. So what JupyterLab writes to the
@@ -251,7 +255,7 @@ export default () => {
       if (changes.some(picks)) showPicked(top);
       if (focused && !top.contains(focused)) {
         const again = reachable(top).find((one) => one.dataset.do === word && one.dataset.value === value);
-        settleTabStop(top, again)?.focus();
+        settleTabStop(top, again)?.focus({ preventScroll: true });
       }
     }
   }
@@ -273,6 +277,7 @@ export default () => {
     savePictures(model.widget_manager);
     const onMessage = (message) => {
       if (message?.changes) follow(model, message);
+      if (message?.picture) pictures.set(model.get("model_name"), message.picture);
       if (message?.tree) {
         keep(model, message.tree, message.version);
         for (const top of shared.tops) draw(top);
@@ -308,7 +313,9 @@ export default () => {
     const onClick = (event) => {
       const element = event.target.closest("[data-do]");
       if (!element || !top.contains(element) || element.disabled || typing(element)) return;
-      if (!element.matches("tr")) settleTabStop(top, element);
+      // The notebook takes the focus when one of its outputs is clicked, and then the keys are its own.
+      const stop = element.matches("tr, td") ? element.querySelector("[data-item]") : element;
+      if (stop && shown(stop)) settleTabStop(top, stop).focus({ preventScroll: true });
       send(element);
     };
     const onInput = (event) => {

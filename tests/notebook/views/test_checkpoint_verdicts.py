@@ -151,7 +151,7 @@ async def test_a_strategy_that_cannot_run_leaves_the_verdicts_out_and_says_what_
 
     assert view.state.sentence == "4 checkpoints, not checked"
     assert "strategy 'trip' cannot run now: trip" in view.state.not_checked
-    assert "To do: Add an edge: NODE >> finish (2 more in strategy.check())" in " ".join(str(view).split())
+    assert "To do: Add an edge: NODE >> finish (1 more in strategy.check())" in " ".join(str(view).split())
     assert "press Refresh" in render_static(view.element)
 
 

@@ -161,7 +161,7 @@ def test_a_cancelled_run_is_no_failure():
     """Stopping a cell is not an error of the strategy."""
     state = graph_state(SHAPE, [*LOOP, at(3, RunFailed, error="CancelledError: ", cancelled=True)])
 
-    assert state.status_word == "skipped"
+    assert state.status_word == "stopped"
 
 
 def test_a_node_without_an_end_in_a_run_that_is_over_has_failed():

@@ -65,9 +65,9 @@ class CheckpointSource:
     def table(self) -> CheckpointTable:
         """The table, made again only as far as what it depends on has changed."""
         if self._rows is None or (self.is_behind and not self._slow):
-            began = clock.monotonic()
+            began = clock.glance()
             infos = self.storage.list_infos(self.session, with_forks=self.session is not None)
-            self._slow = clock.monotonic() - began > _QUICK
+            self._slow = clock.glance() - began > _QUICK
             self._rows, self._table = tree_rows(infos), None
             self._stamp = self._stamp_now()
             self.empty = "" if infos or self.session is None else self._no_such_session(self.session)

@@ -17,6 +17,9 @@ class Follows(Protocol):
     def follow(self) -> None:
         """Show what is new; costs next to nothing where nothing is."""
 
+    def redraw(self) -> None:
+        """Draw it again."""
+
 
 class Watching:
     """Lets a view follow what goes on, as long as the view and the running loop are there.
@@ -46,4 +49,7 @@ class Watching:
         view = self._view()
         if view is not None:
             self._wait(loop)
-            view.follow()
+            try:
+                view.follow()
+            except Exception:
+                view.redraw()  # which fails as well, and says in the view why; here it would be said twice a second

@@ -26,7 +26,7 @@ from koogbook.notebook.views.diff_view.view import diff_element, of_one_form
 from koogbook.notebook.views.diff_view.ways import next_change, next_lost
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, percent
-from koogbook.notebook.views.view import Action, View, subject_of
+from koogbook.notebook.views.view import Action, View, run_behind, subject_of
 
 
 class DiffView(View[DiffState]):
@@ -75,12 +75,12 @@ class DiffView(View[DiffState]):
         """The markup, for a page."""
         return diff_element(self.state)
 
-    def live_element(self, element: Element) -> Element:
+    def live_element(self, element: Element, fault: str = "") -> Element:
         """The markup of the live form; of many rows it has one table, not one for each width."""
         # None where no newer state could be made: the last good picture stays.
         if self._state is not None and (state := of_one_form(self._state)) is not self._state:
             element = diff_element(state)
-        return super().live_element(element)
+        return super().live_element(element, fault)
 
     @property
     def selected(self) -> SelectedMessage | None:
@@ -290,6 +290,7 @@ def diff(
         TypeError: One history alone, or a compression of something that is no run.
         ViewError: The run has no such compression, or there is nothing of that name to select.
     """
+    before, after = run_behind(before), run_behind(after)
     if isinstance(before, Run) and after is None:
         ledger = compression_of(before, compression)
         return DiffView(ledger, must_keep=must_keep, name=name, run=before, selected=selected)

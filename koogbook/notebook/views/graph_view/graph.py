@@ -15,7 +15,7 @@ from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element, graph_text
 from koogbook.notebook.views.look.markup import Element
-from koogbook.notebook.views.view import Action, View
+from koogbook.notebook.views.view import Action, View, run_behind
 from koogbook.runtime.shape import GraphShape
 
 
@@ -37,6 +37,7 @@ class GraphView(View[GraphState]):
     """A strategy as a graph, or a run of it with what happened in each node; made by ``kb.graph``."""
 
     title = "Strategy graph"
+    shares = "nodes"
 
     def __init__(self, of: Any, run: Any = None, *, selected: str | None = None) -> None:
         strategy = getattr(of, "strategy", of)
@@ -47,7 +48,7 @@ class GraphView(View[GraphState]):
         self._seen: GraphShape | None = None
         super().__init__(of if run is None else run)
         if selected is not None:
-            self._subject.selected = self._path(selected)
+            self.select(self._path(selected))
 
     def look(self) -> GraphState:
         """The state of the strategy after what happened so far."""
@@ -57,7 +58,7 @@ class GraphView(View[GraphState]):
             self._events(),
             selected=self._known_selection(),
             toggled=self._toggled,
-            now=clock.monotonic() if self.goes_on else None,
+            now=clock.glance() if self.goes_on else None,
             changes=getattr(self._strategy, "changes_since_run", ()),
         )
 
@@ -163,9 +164,10 @@ def graph(strategy: Any, run: Any = None, *, selected: str | None = None) -> Gra
         TypeError: It is none of these.
         ViewError: There is no such node.
     """
-    if not hasattr(getattr(strategy, "strategy", strategy), "shape"):
+    of = run_behind(strategy)
+    if not hasattr(getattr(of, "strategy", of), "shape"):
         raise TypeError(f"graph takes a strategy, a run or an agent, not {strategy!r:.60}.")
-    return GraphView(strategy, run, selected=selected)
+    return GraphView(of, run, selected=selected)
 
 
 def _node_at(strategy: Any, path: str) -> Any:

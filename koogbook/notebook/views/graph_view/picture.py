@@ -31,7 +31,7 @@ _MARGIN = 14
 _STEADY = 48
 _LIVE = "visit 88 \u00b7 88.88 s so far"
 
-_WORST: tuple[NodeStatus, ...] = ("failed", "running", "visited", "not reached")
+_WORST: tuple[NodeStatus, ...] = ("failed", "running", "stopped", "visited", "not reached")
 
 
 def graph_picture(state: GraphState) -> Element | None:
@@ -277,6 +277,7 @@ _STROKES: Mapping[NodeStatus, dict[str, Any]] = {
     "visited": {"fill": "var(--kb-paper)", "stroke": "var(--kb-ink2)", "stroke_width": 1.2},
     "running": {"fill": "var(--kb-t-accent)", "stroke": "var(--kb-accent)", "stroke_width": 2},
     "failed": {"fill": "var(--kb-t-bad)", "stroke": "var(--kb-bad)", "stroke_width": 1.5},
+    "stopped": {"fill": "var(--kb-sunk)", "stroke": "var(--kb-ink2)", "stroke_width": 1.5},
     "not reached": {
         "fill": "var(--kb-paper)",
         "stroke": "var(--kb-ink2)",
@@ -303,6 +304,8 @@ def _second(node: NodeRow) -> str:
         return f"visit {node.visits} \u00b7 " + (
             f"{duration(node.seconds)} so far" if node.seconds else "running"
         )
+    if node.status == "stopped":
+        return f"\u00d7{node.visits} \u00b7 {duration(node.seconds)} \u00b7 stopped"
     if node.status == "failed":
         return f"failed \u00d7{node.failures} \u00b7 {one_line(node.fact).partition(':')[0]}"
     words = [f"\u00d7{node.visits}", duration(node.seconds)]

@@ -20,7 +20,7 @@ from koogbook.events import (
 from koogbook.messages.ledger import Ledger
 from koogbook.notebook.views.look.measure import percent, thousands
 
-NodeStatus = Literal["visited", "running", "failed", "not reached"]
+NodeStatus = Literal["visited", "running", "failed", "stopped", "not reached"]
 
 
 class NodeRecord:
@@ -92,10 +92,13 @@ class NodeRecord:
                 self.output, self.done = event.output, event.visit
             case SubgraphCompleted():
                 self.visits[self.visit] = "visited"
+            case NodeFailed(cancelled=True):
+                self.visits[event.visit] = "stopped"
+                self.seconds[event.visit] = event.seconds
             case NodeFailed():
                 self.visits[event.visit] = "failed"
                 self.seconds[event.visit] = event.seconds
-                self.error = "cancelled" if event.cancelled else event.error
+                self.error = event.error
             case SubgraphFailed():
                 self.visits[self.visit] = "failed"
                 self.error = event.error

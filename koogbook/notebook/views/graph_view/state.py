@@ -244,10 +244,10 @@ def _sentence(
             f"completed in {time}", f"{visited} of {count(len(records), 'node')} visited", after
         )
     if isinstance(ending, RunFailed):
-        failed = [path for path, record in records.items() if record.status == "failed"]
+        failed = [path for path, record in records.items() if record.status in ("failed", "stopped")]
         where = f" in {_short(shape, failed[-1])}" if failed else ""
         if ending.cancelled:
-            return "skipped", _joined(f"cancelled{where} after {time}", after)
+            return "stopped", _joined(f"stopped{where} after {time}", after)
         return "failed", _joined(f"failed{where} after {time}: {cut_end(ending.error, 120)}", after)
     if running:
         path = running[-1]

@@ -47,7 +47,7 @@ class LockView(View[LockState]):
         self._known: tuple[int, LockState] | None = None
         super().__init__(of)
         if selected is not None:
-            self._subject.selected = str(self._session(str(selected)).number)
+            self.select(str(self._session(str(selected)).number))
         if at is not None:
             self._go_to(at)
 
@@ -56,7 +56,7 @@ class LockView(View[LockState]):
         selected = self._subject.selected
         number = int(selected) if selected.isdecimal() else None
         if self.goes_on:
-            return with_selection(lock_state(self._events(), now=clock.monotonic()), number)
+            return with_selection(lock_state(self._events(), now=clock.glance()), number)
         state = self._whole()
         if self._at is not None:
             state = lock_state_at(self._events(), self._at, state)

@@ -189,6 +189,7 @@ STATES: dict[str, tuple[str, Tone]] = {
     "empty": ("idle", "ink2"),
     "skipped": ("skipped", "ink2"),
     "off": ("skipped", "ink2"),
+    "stopped": ("skipped", "ink2"),
     "ended": ("skipped", "ink2"),
     "waiting": ("waiting", "warn"),
     "timed out": ("waiting", "bad"),

@@ -23,6 +23,7 @@ class RunView(View[RunState]):
     """
 
     title = "Run"
+    shares = "nodes"
 
     def __init__(self, run: Run, *, max_iterations: int, stop: Callable[[], Any] | None = None) -> None:
         self.run = run
@@ -35,7 +36,7 @@ class RunView(View[RunState]):
         return run_state(
             self.run,
             max_iterations=self._max_iterations,
-            now=clock.monotonic() if self.goes_on else None,
+            now=clock.glance() if self.goes_on else None,
             selected=self._subject.selected or None,
         )
 

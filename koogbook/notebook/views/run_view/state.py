@@ -15,7 +15,6 @@ from koogbook.events import (
     Event,
     LLMCallCompleted,
     LLMCallStarting,
-    PromptChanged,
 )
 from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
@@ -59,24 +58,23 @@ def run_state(
     output = "" if run.output is None else _text(run.output)
     return RunState(
         session=run.session_id,
-        figures=_figures(events, run.iterations, max_iterations),
+        figures=_figures(run, events, max_iterations),
         graph=graph_state(shape, events, selected=known, now=now),
         locks=lock_state(events, now=now),
         attention=run.report().attention,
         state=run.state,
         output=cut_end(output, _PREVIEW),
         left_out=max(len(output) - _PREVIEW, 0),
-        error="" if run.error is None else f"{type(run.error).__name__}: {cut_end(str(run.error), _PREVIEW)}",
+        error=""
+        if run.error is None or run.state == "cancelled"
+        else f"{type(run.error).__name__}: {cut_end(str(run.error), _PREVIEW)}",
     )
 
 
-def _figures(events: Sequence[Event], iterations: int, max_iterations: int) -> tuple[tuple[str, str], ...]:
-    prompt: PromptChanged | None = None
+def _figures(run: Run, events: Sequence[Event], max_iterations: int) -> tuple[tuple[str, str], ...]:
     calls = tokens_in = tokens_out = checkpoints = saved = 0
     for event in events:
         match event:
-            case PromptChanged():
-                prompt = event
             case LLMCallStarting():
                 calls += 1
             case LLMCallCompleted(usage=usage) if usage is not None:
@@ -87,9 +85,9 @@ def _figures(events: Sequence[Event], iterations: int, max_iterations: int) -> t
             case CompressionCompleted(ledger=ledger) if ledger.status == "applied":
                 saved += ledger.tokens_before - ledger.tokens_after
     return (
-        ("iteration", f"{iterations} of {max_iterations}"),
-        ("messages", thousands(prompt.messages if prompt is not None else 0)),
-        ("prompt tokens", thousands(prompt.tokens if prompt is not None else 0)),
+        ("iteration", f"{run.iterations} of {max_iterations}"),
+        ("messages", thousands(len(run.prompt))),
+        ("prompt tokens", thousands(run.prompt.tokens)),
         ("compressed by", thousands(saved)),
         ("model calls", thousands(calls)),
         ("tokens in", thousands(tokens_in)),
