@@ -49,6 +49,7 @@ from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 from koogbook.runtime.context import Context
 from koogbook.runtime.loop import run_graph
 from koogbook.tools.tool import Tool, ToolRegistry
+from koogbook.tracebacks import from_users_code
 
 _INSTALLED = ("key", "subscriptions", "interceptors", "bind", "close")
 
@@ -200,6 +201,7 @@ class Agent:
             around = wrappers(interceptors, "around_run", log.acted)
             run.output = await wrapped(around, partial(_run_strategy, context, interceptors), context)(input)
         except BaseException as problem:
+            problem.__traceback__ = from_users_code(problem)
             _attach(problem, run)
             log.emit_quietly(
                 RunFailed,

@@ -101,10 +101,10 @@ def test_a_summary_sentence_shows_what_it_rests_on(quickstart: OpenNotebook) -> 
     page = quickstart.page
     diff = page.locator(".jp-CodeCell").filter(has_text="%koog_diff run --keep").locator(".kb-root")
     diff.locator("[data-do=select][data-value='sentence:2.1']:visible").first.click()
-    panel = diff.locator("[aria-pressed=true]").first
-    panel.wait_for(state="attached")
+    diff.get_by_text("stands word for word in message").first.wait_for()
+    sources = diff.locator(".kb-panel [data-do=select], .kb-ruled [data-do=select]").all_text_contents()
 
-    assert "11" in (diff.text_content() or "")
+    assert "11" in [source.strip() for source in sources]
 
 
 def test_the_checkpoints_say_whom_the_last_change_concerns(quickstart: OpenNotebook) -> None:
@@ -162,3 +162,16 @@ def test_axe_finds_nothing_serious(quickstart: OpenNotebook, theme: str) -> None
 
     assert serious == []
     assert {"color-contrast", "button-name", "svg-img-alt"} & looked_at
+
+
+def test_it_can_be_run_once_more_from_the_top(quickstart: OpenNotebook) -> None:
+    """All cells again in the same kernel: each has the next number, none an error. [NBK-12a]"""
+    page = quickstart.page
+    quickstart.run_all()
+    prompts = page.evaluate(
+        "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(one => one.textContent.trim())"
+    )
+    first = int(prompts[0].strip("[]:"))
+
+    assert prompts == [f"[{number}]:" for number in range(first, first + len(prompts))]
+    assert page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0

@@ -241,7 +241,10 @@ def test_saving_and_opening_again_shows_pictures_and_no_error(
     lab: Lab, notebook: OpenNotebook, chromium: Any
 ) -> None:
     """A saved notebook holds no widget; opened without its kernel it reads as it was, twice over. [NBK-10a] [KB-135]"""
+    clicked(notebook, GRAPH, "svg [data-do=select]", 2)  # what is saved is what is seen then
+    notebook.page.wait_for_timeout(1_800)
     saved = notebook.save()
+    picture = "".join(saved["cells"][GRAPH]["outputs"][0]["data"]["text/plain"])
     mimes = {mime for cell in saved["cells"] for output in cell["outputs"] for mime in output.get("data", {})}
     live = notebook.page.locator(".kb-root").count()
     (lab.folder / "again.ipynb").write_text(json.dumps(saved), encoding="utf-8")
@@ -259,6 +262,7 @@ def test_saving_and_opening_again_shows_pictures_and_no_error(
         True,
         True,
     )
+    assert "Selected: trip/answer" in picture
 
 
 @pytest.mark.parametrize("width", [1300, 700])

@@ -17,6 +17,7 @@ LAYERS = [
     "errors",
     "clock",
     "code_place",
+    "tracebacks",
     "functions",
     "messages",
     "state",

@@ -32,6 +32,7 @@ from koogbook.notebook.magics.viewing import (
 )
 from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest, one_line
 from koogbook.notebook.views.look.measure import duration
+from koogbook.tracebacks import from_users_code
 
 _DONE_AT_ONCE: dict[str, Callable[[Current, Given], Any]] = {
     "koog_strategy": strategy_magic,
@@ -142,6 +143,9 @@ class MagicFunctions:
                 return await self._awaited(magic, expanded, body, assigned)
             except UsageError:
                 timed = False
+                raise
+            except BaseException as problem:
+                problem.__traceback__ = from_users_code(problem)
                 raise
             finally:
                 if timed:
