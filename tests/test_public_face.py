@@ -191,3 +191,22 @@ async def test_a_report_names_the_features_that_did_nothing() -> None:
     run = await agent.run("hello")
 
     assert ("acted", "none; installed and idle: Persistence") in run.report().rows
+
+
+@pytest.mark.parametrize(
+    ("show", "message"),
+    [
+        (lambda: kb.diff(1, 2), "diff takes histories: .* not 1"),
+        (
+            lambda: kb.checkpoints(kb.strategy("trip")),
+            "checkpoints takes an agent, or a store .* not <strategy 'trip'",
+        ),
+        (lambda: kb.locks(3), "locks takes a run, or a sequence of events, not 3"),
+        (lambda: kb.graph(3), "graph takes a strategy, a run or an agent, not 3"),
+    ],
+    ids=["diff", "checkpoints", "locks", "graph"],
+)
+def test_a_view_of_something_else_says_what_it_takes(show: Any, message: str) -> None:
+    """One line, in the words of the view."""
+    with pytest.raises(TypeError, match=message):
+        show()

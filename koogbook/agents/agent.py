@@ -13,7 +13,7 @@ from koogbook import clock
 from koogbook.agents.ready import single_run_strategy
 from koogbook.agents.run import Run
 from koogbook.compression.compress import compress_session
-from koogbook.errors import FeatureInstallError, FeatureNotInstalledError, GraphError
+from koogbook.errors import FeatureInstallError, FeatureNotInstalledError, GraphError, WrongLoopError
 from koogbook.events import (
     AgentClosing,
     Event,
@@ -216,6 +216,20 @@ class Agent:
             _attach(problem, run)
             raise
         return run
+
+    def run_sync(self, input: Any = None, session_id: str | None = None) -> Run:
+        """As :meth:`run`, for a script without an event loop.
+
+        Raises:
+            WrongLoopError: A loop is running, as in a notebook; the message holds what to write there.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(input, session_id))
+        raise WrongLoopError(
+            "An event loop is running here, as in every notebook. Nothing was run. Write: run = await agent.run(...)"
+        )
 
     async def fork(self, session_id: str, checkpoint_id: str, *, to: str) -> CheckpointInfo:
         """Start another session at a checkpoint of this one; both lines stay. ``run(None, session_id=to)`` goes on.

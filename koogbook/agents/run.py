@@ -12,6 +12,7 @@ from koogbook.events import (
     CheckpointSaved,
     CompressionCompleted,
     Event,
+    Notice,
     RunCompleted,
     RunFailed,
     TombstoneSaved,
@@ -146,6 +147,10 @@ class Run:
             if isinstance(event, TombstoneSaved):
                 return LastCheckpoint(event.checkpoint, event.version, event.path)
         return None
+
+    def notice(self, kind: str, text: str) -> None:
+        """Add something that was noticed from outside to the events, so that it stands in the report."""
+        self._context.log.emit_quietly(Notice, "", kind=kind, text=text)
 
     def report(self) -> Report:
         """What happened, in words: outcome, nodes, sessions, requests, compressions, checkpoints, what needs a look."""

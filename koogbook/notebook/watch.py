@@ -9,11 +9,15 @@ from typing import Any
 from koogbook.agents.agent import Agent
 from koogbook.agents.run import Run
 from koogbook.errors import WrongLoopError
+from koogbook.events import NodeCompleted, NodeFailed, NodeStarting
 from koogbook.notebook import frame
 from koogbook.notebook.views.run_view.runs import RunView
 
 #: Seconds after which a run that still goes on gets a panel: what is over sooner is shown when it is over.
 SHOWN_AFTER = 0.15
+
+#: Seconds for which a node may hold up the event loop before the run says so.
+BLOCKED_AFTER = 1.0
 
 
 class WatchedRun:
@@ -30,6 +34,7 @@ class WatchedRun:
         self.view: RunView | None = None
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._pulse: Pulse | None = None
         self._task = self._loop.create_task(self._go(input, session_id), name=f"koogbook run of {agent.id}")
 
     @property
@@ -56,6 +61,7 @@ class WatchedRun:
     def _begin(self, run: Run) -> None:
         self.run = run
         self.view = RunView(run, max_iterations=self.agent.max_iterations, stop=self.cancel)
+        self._pulse = Pulse(run, self._loop)
         if not frame.is_static():
             self._timer = self._loop.call_later(SHOWN_AFTER, self._show, self.view)
 
@@ -64,6 +70,8 @@ class WatchedRun:
         frame.show(view)
 
     def _end(self) -> None:
+        if self._pulse is not None:
+            self._pulse.stop()
         if self._timer is not None:
             self._timer.cancel()
         if self.view is None:
@@ -80,6 +88,49 @@ class WatchedRun:
             frame.show_static(view)
         else:
             view.close()
+
+
+class Pulse:
+    """Notices when a node holds up the event loop, so that nothing can be drawn, clicked or stopped, and says which."""
+
+    _EVERY = 0.2
+
+    def __init__(self, run: Run, loop: asyncio.AbstractEventLoop) -> None:
+        self._run = run
+        self._loop = loop
+        self._next()
+
+    def stop(self) -> None:
+        """Look once more, and then no more."""
+        self._timer.cancel()
+        self._look()
+
+    def _next(self) -> None:
+        self._due = self._loop.time() + self._EVERY
+        self._timer = self._loop.call_at(self._due, self._beat)
+
+    def _beat(self) -> None:
+        self._look()
+        self._next()
+
+    def _look(self) -> None:
+        late = self._loop.time() - self._due
+        if late > BLOCKED_AFTER:
+            self._run.notice(
+                "blocked",
+                f"{self._node()} blocked the event loop for {late + self._EVERY:.1f} s: meanwhile nothing could be "
+                "drawn, clicked or stopped. Await what it waits for, or put it into a thread: await asyncio.to_thread(...).",
+            )
+
+    def _node(self) -> str:
+        """The node that ran last, whether it is over or not."""
+        nodes = (
+            event.path
+            for event in reversed(self._run.events)
+            if isinstance(event, NodeStarting | NodeCompleted | NodeFailed)
+            and event.path.rpartition("/")[2] not in ("start", "finish")
+        )
+        return next(nodes, "the run")
 
 
 def watch(agent: Agent, input: Any = None, session_id: str | None = None) -> WatchedRun:

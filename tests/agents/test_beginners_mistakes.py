@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import koogbook as kb
+from koogbook.errors import WrongLoopError
 
 
 def agent_with(**fields: Any) -> kb.Agent:
@@ -89,3 +90,17 @@ def test_a_path_in_place_of_a_store_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"kb\.SqliteCheckpoints"):
         kb.Persistence(path)
+
+
+def test_a_script_without_a_loop_runs_at_once() -> None:
+    """``run_sync`` is what one tries first. [KB-131]"""
+    assert kb.Agent(kb.OfflineExecutor(), "offline").run_sync("hi").output == "user messages: 1"
+
+
+async def test_where_a_loop_runs_it_says_what_to_write() -> None:
+    """One line, nothing is run, and no coroutine is left that nobody awaits. [KB-131]"""
+    agent = kb.Agent(kb.OfflineExecutor(), "offline")
+    with pytest.raises(WrongLoopError, match=r"Write: run = await agent\.run\(...\)"):
+        agent.run_sync("hi")
+
+    assert agent.last_run is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from typing import Any
 
 import pytest
@@ -211,3 +212,26 @@ async def test_watching_what_is_no_agent_is_refused() -> None:
     """One line says what it takes."""
     with pytest.raises(TypeError, match="watch takes an agent"):
         kb.watch(trip(), "Rome")  # type: ignore[arg-type]
+
+
+async def test_a_node_that_blocks_is_named() -> None:
+    """What held up the loop, for how long, and what to write instead. [KB-128]"""
+    line = kb.strategy("line", input=str, output=str)
+
+    @line.node
+    async def slow(ctx: kb.Context, text: str) -> str:
+        time.sleep(1.5)  # noqa: ASYNC251 - as a synchronous client does
+        return text
+
+    line.start >> slow >> line.finish
+    run = await kb.watch(kb.Agent(kb.OfflineExecutor(), "offline", line), "x")
+    (notice,) = [text for text in run.report().attention if "blocked" in text]
+
+    assert re.search(r"line/slow blocked the event loop for 1\.[3-9] s", notice)
+
+
+async def test_a_node_that_awaits_is_not_named() -> None:
+    """However long it takes."""
+    run = await kb.watch(agent_of(trip(wait=1.3)), "Rome")
+
+    assert [text for text in run.report().attention if "blocked" in text] == []

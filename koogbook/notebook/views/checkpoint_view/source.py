@@ -161,6 +161,8 @@ def _no_verdict(info: CheckpointInfo) -> None:
 
 def _storage_of(agent: Any) -> ListsCheckpoints:
     storage = agent.feature("Persistence").storage if hasattr(agent, "feature") else agent
+    if not hasattr(storage, "get_latest_checkpoint"):
+        raise TypeError(f"checkpoints takes an agent, or a store of checkpoints, not {agent!r:.60}.")
     if not isinstance(storage, ListsCheckpoints):
         raise FeatureError(
             f"{type(storage).__name__} has no list_infos and cannot be shown as a table. Read it with "

@@ -11,6 +11,7 @@ from koogbook.agents.run import Run
 from koogbook.compression.fact_check import Fact, check_facts
 from koogbook.errors import ViewError
 from koogbook.messages.ledger import Ledger
+from koogbook.messages.message import Message
 from koogbook.notebook.views.diff_view.model import Choices, DiffState, FoldedRow, Form, Selection
 from koogbook.notebook.views.diff_view.pages import find, first_message
 from koogbook.notebook.views.diff_view.selection import (
@@ -307,6 +308,12 @@ def diff(
     return DiffView(ledger, must_keep=must_keep, name=name, selected=selected)
 
 
-def _history(given: Any) -> Any:
-    """A run stands for its last committed prompt."""
-    return given.prompt if isinstance(given, Run) else given
+def _history(given: Any) -> tuple[Message, ...]:
+    """The messages of a history; a run stands for its last committed prompt."""
+    whole = given.prompt if isinstance(given, Run) else given
+    found = getattr(whole, "messages", whole)
+    if isinstance(found, list | tuple) and all(isinstance(one, Message) for one in found):
+        return tuple(found)
+    raise TypeError(
+        f"diff takes histories: runs, prompts, transcripts, checkpoints or lists of messages; not {given!r:.60}."
+    )
