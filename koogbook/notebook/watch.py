@@ -119,7 +119,8 @@ class Pulse:
             self._run.notice(
                 "blocked",
                 f"{self._node()} blocked the event loop for {late + self._EVERY:.1f} s: meanwhile nothing could be "
-                "drawn, clicked or stopped. Await what it waits for, or put it into a thread: await asyncio.to_thread(...).",
+                "drawn, clicked or stopped. Await what it waits for, or put it into a thread: "
+                "await asyncio.to_thread(...).",
             )
 
     def _node(self) -> str:
