@@ -155,14 +155,24 @@ def test_a_click_on_a_node_opens_its_panel_in_every_view_of_the_strategy(noteboo
     ]
 
 
+def test_tab_reaches_a_view_that_nobody_has_clicked(notebook: OpenNotebook) -> None:
+    """Each view has one stop for Tab from the beginning. [NBK-11]"""
+    stops = notebook.page.evaluate(
+        "[...document.querySelectorAll('.kb-root')].map(one => one.querySelectorAll('[tabindex=\"0\"]').length)"
+    )
+
+    assert stops == [1] * len(stops)
+
+
 def test_the_keyboard_alone_reaches_everything_in_a_view(notebook: OpenNotebook) -> None:
     """Arrows move, Enter inspects, Escape goes back, and the notebook does not hear of it. [NBK-11]"""
     page = notebook.page
     cells = page.locator(".jp-Notebook .jp-Cell").count()
-    page.locator(".jp-Notebook .jp-Cell").nth(GRAPH).locator("svg [data-do=select]").nth(1).focus()
-    for key in ("Home", "End", "d", "d", "a"):  # d d deletes a cell in command mode, a adds one
+    first = notebook.cell(GRAPH).locator("svg [data-do=select]").nth(1)
+    first.click()
+    for key in ("x", "d", "d", "a", "b", "y", "m"):  # cut, delete, add above and below, change the kind
         page.keyboard.press(key)
-    page.locator(".jp-Notebook .jp-Cell").nth(GRAPH).locator("svg [data-do=select]").nth(1).focus()
+    first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     title = notebook.cell(GRAPH).locator(".kb-panel-title")

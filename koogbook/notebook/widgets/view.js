@@ -129,14 +129,21 @@ function picks([, kind, ...what]) {
 
 // One of all is reached by Tab; the arrows move to the others.
 function settleTabStop(top, wanted) {
-  const all = reachable(top);
+  const every = [...top.querySelectorAll(REACHABLE)];
+  const seen = every.filter(shown);
+  const all = seen.length ? seen : every; // before it stands in the page, nothing is seen yet
   const stop =
     wanted ??
-    all.find((one) => one.tabIndex === 0) ??
+    all.find((one) => one.tabIndex === 0 && one.matches("[data-do]")) ??
     all.find((one) => one.matches("[data-item][aria-pressed=true]")) ??
     all.find((one) => one.matches("[data-item]")) ??
     all[0];
-  for (const one of all) one.tabIndex = one === stop ? 0 : -1;
+  for (const one of every) {
+    one.tabIndex = one === stop ? 0 : -1;
+    // The keys of the notebook rest while the focus is here. It asks the element that has the focus, and those around it
+    // only when its own rules do not match that one.
+    one.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
   return stop;
 }
 
@@ -296,7 +303,7 @@ export default () => {
     if (shared.tree === null) take(model);
     const top = document.createElement("div");
     top.className = "kb-root";
-    top.setAttribute("data-lm-suppress-shortcuts", "true"); // the keys of the notebook rest while the view has the focus
+    top.setAttribute("data-lm-suppress-shortcuts", "true");
     const send = (element, value) => {
       if (shared.stale) return;
       model.send({ do: element.dataset.do, value: String(value ?? element.dataset.value ?? "") });
