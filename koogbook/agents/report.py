@@ -146,13 +146,16 @@ def _line(event: Event) -> str:
         case CheckpointSkipped(reason=reason):
             return f"checkpoint skipped: {reason}"
         case SessionDiscarded(who=who, place=place, error=error):
-            return f"session discarded: {who} at {place}, nothing was committed ({error})"
+            why = f" ({error})" if error.rstrip(": ") != "CancelledError" else ""
+            return f"session discarded: {who} at {place}, nothing was committed{why}"
         case SessionRefused(who=who, place=place, first=first):
             return f"nested session refused: {who} at {place}, while {first} was open"
         case SessionTimedOut(who=who, place=place, holders=holders):
             return f"session gave up waiting: {who} at {place}, held by {', '.join(holders)}"
         case SessionSlow(who=who, place=place, held=held):
             return f"slow session: {who} at {place} has held the lock for {held:.0f} s"
+        case NodeFailed(path=path, cancelled=True):
+            return f"node stopped: {path}"
         case NodeFailed(path=path, error=error):
             return f"node failed: {path}: {error}"
         case LLMCallFailed(call=call, purpose=purpose, error=error):

@@ -161,3 +161,50 @@ async def test_a_change_that_came_several_times_is_told_once() -> None:
 async def test_a_strategy_that_was_built_once_tells_no_changes() -> None:
     """There are none [GRA-12]."""
     assert _changes(await _agent(_line("a")).run("x")) == []
+
+
+async def test_a_node_that_was_stopped_has_not_failed() -> None:
+    """Stopping on purpose is told as such, without the name of an exception [AGT-03]."""
+    slow = kb.strategy("slow", input=str, output=str)
+
+    @slow.node
+    async def rest(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session():
+            await asyncio.sleep(30)
+        return text
+
+    slow.start >> rest >> slow.finish
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", slow)
+    task = asyncio.ensure_future(agent.run("x"))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert agent.last_run is not None
+    attention = agent.last_run.report().attention
+
+    assert [line.partition(" at ")[0] for line in attention] == [
+        "session discarded: rest",
+        "node stopped: slow/rest",
+    ]
+    assert "CancelledError" not in str(attention)
+
+
+async def test_a_condition_that_raises_is_named_in_the_run_that_it_ended() -> None:
+    """What failed was no node, so the event of the run says which edge [GRA-05]."""
+    fork = kb.strategy("fork", input=str, output=str)
+
+    @fork.node
+    async def ask(ctx: kb.Context, text: str) -> str:
+        return text
+
+    fork.start >> ask >> fork.finish
+    fork.edge(ask, ask, when=lambda output: output.nothing, label="broken")
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", fork)
+    with pytest.raises(AttributeError):
+        await agent.run("x")
+    assert agent.last_run is not None
+    failed = agent.last_run.events[-1]
+
+    assert isinstance(failed, events.RunFailed)
+    assert failed.error.endswith("(in when= of the edge fork/ask >> ask)")
