@@ -16,12 +16,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from koogbook.errors import CheckpointConflictError
-from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo, forks_of, is_another_one
+from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo, is_another_one
 from koogbook.features.persistence.storage import CheckpointFilter, Draft, LeaseHolder
 from koogbook.messages.prompt import Prompt
 from koogbook.storage import sqlite_leases
 from koogbook.storage.sqlite_file import Durability, SqliteFile
-from koogbook.storage.sqlite_rows import fork_row, read_checkpoints, read_infos, select
+from koogbook.storage.sqlite_rows import fork_row, read_checkpoints, read_forks, read_infos, select
 from koogbook.storage.sqlite_schema import MIGRATIONS
 from koogbook.storage.sqlite_writer import CheckpointWriter
 
@@ -125,10 +125,12 @@ class SqliteCheckpoints:
 
     def list_infos(self, session_id: str | None = None, *, with_forks: bool = False) -> list[CheckpointInfo]:
         """See :class:`koogbook.features.persistence.storage.ListsCheckpoints`."""
-        own = self._file.read(lambda db: read_infos(db, select(db, session_id)))
-        if session_id is None or not with_forks:
-            return own
-        return own + forks_of(own, self._file.read(lambda db: read_infos(db, select(db, None))))
+
+        def listed(db: sqlite3.Connection) -> list[CheckpointInfo]:
+            own = read_infos(db, select(db, session_id))
+            return own + read_forks(db, own) if with_forks and session_id is not None else own
+
+        return self._file.read(listed)
 
     def get_fingerprints(self, hashes: Sequence[str]) -> dict[str, bytes]:
         """See :class:`koogbook.features.persistence.storage.ListsCheckpoints`."""

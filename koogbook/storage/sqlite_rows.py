@@ -107,16 +107,36 @@ def decode_names(text: str) -> tuple[str, ...]:
 
 def select(db: sqlite3.Connection, session_id: str | None, order: str = "ORDER BY c.version") -> list[Row]:
     """The rows of a session, or of all in the order of their making."""
-    where, values = ("WHERE s.key = ?", (key_of(session_id),)) if session_id is not None else ("", ())
     if session_id is None:
-        order = "ORDER BY c.created, c.conversation, c.version"
+        return _select(db, "ORDER BY c.created, c.conversation, c.version")
+    return _select(db, f"WHERE s.key = ? {order}", key_of(session_id))
+
+
+def read_forks(db: sqlite3.Connection, own: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
+    """The light forms of all sessions that were forked from these, and of those forked from them in turn.
+
+    Of other sessions only the first rows of forks are read, however much the store holds.
+    """
+    first = read_infos(db, _select(db, "WHERE c.kind = 'fork' AND c.version = 0 ORDER BY c.created"))
+    sessions, ids = {info.session_id for info in own}, {info.id for info in own}
+    found: list[CheckpointInfo] = []
+    while True:
+        new = [info.session_id for info in first if info.parent in ids and info.session_id not in sessions]
+        if not new:
+            return found
+        more = [info for session in dict.fromkeys(new) for info in read_infos(db, select(db, session))]
+        sessions.update(new)
+        ids.update(info.id for info in more)
+        found += sorted(more, key=lambda info: info.created)
+
+
+def _select(db: sqlite3.Connection, rest: str, *values: bytes) -> list[Row]:
     return [
-        Row(*values)
-        for values in db.execute(
+        Row(*found)
+        for found in db.execute(
             "SELECT c.conversation, s.name, c.version, c.id, c.parent, c.kind, c.created, c.path, c.segment, c.length, "
             "c.tokens, c.iterations, c.left_out, c.bytes, c.setting "
-            "FROM checkpoint c JOIN conversation s ON s.id = c.conversation "
-            f"{where} {order}",
+            "FROM checkpoint c JOIN conversation s ON s.id = c.conversation " + rest,
             values,
         )
     ]
