@@ -1,4 +1,4 @@
-"""Random live trees, as views make them."""
+"""Random live trees, as views make them, and what changes make of them."""
 
 from __future__ import annotations
 
@@ -28,3 +28,27 @@ def _element(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 TREES = _element(st.recursive(TEXTS, _element, max_leaves=12))
+
+
+def applied(tree: Any, patch: list[list[Any]]) -> Any:
+    """The tree after the changes, as the front end makes it; ``tree`` itself is changed."""
+    holder: list[Any] = ["", {}, [tree]]
+    for path, kind, *what in patch:
+        parent: Any = holder
+        for place in [0, *path][:-1]:
+            parent = parent[2][place]
+        place = [0, *path][-1]
+        node = parent[2][place]
+        match kind:
+            case "a":
+                for name, value in what[0].items():
+                    if value is None:
+                        node[1].pop(name, None)
+                    else:
+                        node[1][name] = value
+            case "s":
+                start, gone, new = what
+                node[2][start : start + gone] = new
+            case _:
+                parent[2][place] = what[0]
+    return holder[2][0]

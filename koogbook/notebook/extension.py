@@ -16,6 +16,7 @@ from koogbook.notebook.cell_transformer import CellTransformer
 from koogbook.notebook.magics.completion import completion_matcher
 from koogbook.notebook.magics.functions import MagicFunctions
 from koogbook.notebook.magics.table import MAGICS
+from koogbook.notebook.pace import running_loop
 from koogbook.runtime.cells import cell_ended, forget_cell
 
 #: Numbers of runs of cells; they go on when koogbook is loaded again, since what was defined before knows its own.
@@ -101,11 +102,9 @@ class Heartbeat:
     def start(self) -> None:
         """Begin, if a loop is running here."""
         self.stop()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._timer = loop.call_later(self._SECONDS, self.start)
+        loop = running_loop()
+        if loop is not None:
+            self._timer = loop.call_later(self._SECONDS, self.start)
 
     def stop(self) -> None:
         """End."""

@@ -11,6 +11,7 @@ from koogbook.agents.run import Run
 from koogbook.errors import WrongLoopError
 from koogbook.events import NodeCompleted, NodeFailed, NodeStarting
 from koogbook.notebook import frame
+from koogbook.notebook.pace import running_loop
 from koogbook.notebook.views.run_view.runs import RunView
 
 #: Seconds after which a run that still goes on gets a panel: what is over sooner is shown when it is over.
@@ -151,11 +152,9 @@ def watch(agent: Agent, input: Any = None, session_id: str | None = None) -> Wat
     """
     if not isinstance(agent, Agent):
         raise TypeError(f"watch takes an agent, not {agent!r:.60}. Write: kb.watch(kb.Agent(...), input).")
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if running_loop() is None:
         raise WrongLoopError(
             "watch needs a running event loop, as a notebook has one. In a script: run = asyncio.run(agent.run(...)), "
             "then kb.graph(run).save('run.html')."
-        ) from None
+        )
     return WatchedRun(agent, input, session_id)

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from live_trees import TREES
+from live_trees import TREES, applied
 
-from koogbook.notebook.widgets.patch import apply, changes
+from koogbook.notebook.widgets.patch import changes
 
 
 def rows(count: int, picked: int | None = None) -> list[Any]:
@@ -25,7 +25,7 @@ def rows(count: int, picked: int | None = None) -> list[Any]:
 @given(TREES, TREES)
 def test_the_changes_make_the_one_tree_into_the_other(before: Any, after: Any) -> None:
     """Whatever was shown and whatever comes, the changes lead from the one to the other. [KB-138]"""
-    assert apply(deepcopy(before), changes(before, after)) == after
+    assert applied(deepcopy(before), changes(before, after)) == after
 
 
 @given(TREES)

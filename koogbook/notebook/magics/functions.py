@@ -31,6 +31,7 @@ from koogbook.notebook.magics.viewing import (
     locks_magic,
 )
 from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest, one_line
+from koogbook.notebook.pace import running_loop
 from koogbook.notebook.views.look.measure import duration
 from koogbook.tracebacks import from_users_code
 
@@ -154,7 +155,7 @@ class MagicFunctions:
         def run(line: str, cell: str | None = None) -> Any:
             if wants_help(line):
                 return print(help_text(magic))
-            if _loop_runs():
+            if running_loop() is not None:
                 raise UsageError(
                     f"{magic.sign}: It has to wait, and nothing can wait here, where the cell is running already. "
                     "Nothing was run. Write it alone in a line of the cell, not indented and not under another "
@@ -186,14 +187,6 @@ def _in_one_line(magic: Magic) -> Iterator[None]:
             # What a run raises goes up as it is.
             raise
         raise UsageError(one_line(f"{magic.sign}: {problem}")) from problem
-
-
-def _loop_runs() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def unknown_magic(name: str) -> str:

@@ -24,31 +24,6 @@ def changes(before: Tree, after: Tree) -> list[Change]:
     return found
 
 
-def apply(tree: Tree, patch: list[Change]) -> Tree:
-    """The tree after the changes, as the front end makes it; ``tree`` itself is changed."""
-    holder: list[Any] = ["", {}, [tree]]
-    for path, kind, *what in patch:
-        parent: Any = holder
-        for place in [0, *path][:-1]:
-            parent = parent[2][place]
-        place = [0, *path][-1]
-        node = parent[2][place]
-        match kind:
-            case "a":
-                for name, value in what[0].items():
-                    if value is None:
-                        node[1].pop(name, None)
-                    else:
-                        node[1][name] = value
-            case "s":
-                start, gone, new = what
-                node[2][start : start + gone] = new
-            case _:
-                parent[2][place] = what[0]
-    result: Tree = holder[2][0]
-    return result
-
-
 def _compare(before: Tree, after: Tree, path: list[int], found: list[Change]) -> None:
     if isinstance(before, str) or isinstance(after, str):
         if before != after:

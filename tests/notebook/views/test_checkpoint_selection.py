@@ -3,33 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from checkpoint_runs import CountingCheckpoints, answer_with_a_number, ids, live, saving_agent
+from checkpoint_runs import CountingCheckpoints, answer_with_a_number, ids, live
 from msgspec.structs import replace
 
 import koogbook as kb
 from koogbook.errors import ViewError
 from koogbook.notebook.views.checkpoint_view.checkpoints import CheckpointView
 from koogbook.notebook.views.look.markup import render, render_static
-
-
-@pytest.fixture
-def store() -> CountingCheckpoints:
-    """An empty store."""
-    return CountingCheckpoints()
-
-
-@pytest.fixture
-def agent(store: CountingCheckpoints) -> kb.Agent:
-    """It keeps a checkpoint after ``prepare`` and ``answer``."""
-    return saving_agent(store)
-
-
-@pytest.fixture
-async def view(agent: kb.Agent) -> CheckpointView:
-    """The table of one run of ``chat-1``: after ``prepare``, after ``answer``, the end."""
-    await agent.run("To Beijing", "chat-1")
-    return kb.checkpoints(agent, "chat-1")
-
 
 # ------------------------------------------------------------------------------------------- selecting
 

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Protocol
 from weakref import ref
 
+from koogbook.notebook.pace import running_loop
+
 #: Seconds between two looks.
 WATCHED_EVERY = 0.5
 
@@ -30,11 +32,9 @@ class Watching:
     def __init__(self, view: Follows) -> None:
         self._view = ref(view)
         self._timer: asyncio.TimerHandle | None = None
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._wait(loop)
+        loop = running_loop()
+        if loop is not None:
+            self._wait(loop)
 
     def stop(self) -> None:
         """No more looks."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from koogbook.errors import ViewError
 from koogbook.features.persistence.checkpoint import CheckpointInfo
+from koogbook.notebook.pace import running_loop
 from koogbook.notebook.views.checkpoint_view.selection import Compared, Inside, inside_of, quoted
 from koogbook.notebook.views.checkpoint_view.table import checkpoint_key
 from koogbook.notebook.views.view import Action
@@ -113,14 +114,13 @@ class SelectionWork:
         self._start(export(), f"Writing {info.id} ...", self.here())
 
     def _start(self, work: Coroutine[Any, Any, str], doing: str, here: Here) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             work.close()
             raise ViewError(
                 "This is done on a running event loop, and none runs here. Nothing was changed. Await the method of "
                 "the view instead: fork, checkpoint, diff or export."
-            ) from None
+            )
         here.said = doing
         task = loop.create_task(self._finish(work, here))
         self._tasks.add(task)

@@ -13,6 +13,7 @@ from koogbook import clock
 from koogbook.agents.run import Run
 from koogbook.errors import ViewError
 from koogbook.events import Event, SessionEvent
+from koogbook.notebook.pace import running_loop
 from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow, begin_of
 from koogbook.notebook.views.lock_view.state import (
     LockState,
@@ -232,13 +233,12 @@ class LockView(View[LockState]):
             self._pause()
             return
         self._seconds()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             raise ViewError(
                 "Playing needs a running event loop, as a notebook has one. Go through the run with "
                 "view.act('at', '0') and view.act('later')."
-            ) from None
+            )
         if self._at is None:
             self._at = 0.0
         self._timer = loop.call_later(_STEP, self._played, loop)
