@@ -14,6 +14,15 @@ from lab_pages import OpenNotebook, running_lab
 QUICKSTART = Path(__file__).parents[2] / "notebooks" / "00_quickstart.ipynb"
 
 
+#: Buttons and fields that stick out of their view, or out of the part of it that scrolls.
+CUT_OFF = """
+[...document.querySelectorAll('.kb-root button, .kb-root input, .kb-root select')].filter((one) => {
+  const box = one.getBoundingClientRect(), card = one.closest('.kb-card').getBoundingClientRect();
+  return box.width && !one.closest('.kb-scroll') && (box.right > card.right - 2 || box.left < card.left + 2);
+}).map((one) => one.textContent || one.getAttribute('aria-label'))
+"""
+
+
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[OpenNotebook]:
     """The quickstart, opened and run to its end."""
@@ -141,10 +150,11 @@ def test_it_looks_right(
     too_wide = page.evaluate(
         "[...document.querySelectorAll('.kb-root')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
     )
+    cut_off = page.evaluate(CUT_OFF)
     found = collisions(page)
     page.set_viewport_size({"width": 1400, "height": 1000})
 
-    assert (themes, too_wide, found) == ([theme.lower()], 0, [])
+    assert (themes, too_wide, cut_off, found) == ([theme.lower()], 0, [], [])
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])

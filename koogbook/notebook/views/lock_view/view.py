@@ -145,7 +145,8 @@ def _track(state: LockState) -> Element:
                 button("End", "end", name="Leave the replay: the run as it ended", off=replay is None),
                 style=f"flex:none;width:{RIGHT - _HALF_THUMB - 6}px;padding-left:6px",
             ),
-            style=f"display:flex;align-items:center;width:{WIDTH}px;max-width:100%;margin:0 auto",
+            # The last button is wider than the picture's margin that it stands under.
+            style=f"display:flex;align-items:center;width:{WIDTH}px;max-width:calc(100% - 32px);margin:0 auto",
         ),
         h("p", words, cls="kb-p kb-small kb-quiet", style="margin:4px 14px 0"),
         cls="kb-live",
