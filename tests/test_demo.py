@@ -166,19 +166,20 @@ async def test_a_conversation_that_ends_in_an_open_call_runs_through(demo_with_a
 
 
 async def test_an_open_call_that_is_not_replayed_is_listed(demo_with_an_open_call: Demo) -> None:
-    """It is among the defects, with its place."""
+    """It is among the defects of the file and among the repairs, with its place."""
     assert [(one.kind, one.position) for one in demo_with_an_open_call.transcript.defects] == [
-        ("repaired", 26)
+        ("open_call", 26),
+        ("repaired", 26),
     ]
 
 
 async def test_the_page_says_what_was_repaired(demo_with_an_open_call: Demo) -> None:
-    """Apart from the defects of the file, which has none here."""
+    """Apart from the defects of the file, which are those before the repair."""
     html = demo_with_an_open_call.page.read_text(encoding="utf-8")
 
     assert "Repairs, so that the conversation can be replayed: 1" in html
     assert "a call of trains without a result was taken out" in html
-    assert "The file has no defects." in html
+    assert "Defects in the file: 1" in html
 
 
 @pytest.mark.parametrize(

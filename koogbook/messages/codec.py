@@ -29,11 +29,15 @@ def encode_message(message: Message) -> bytes:
     try:
         return _encoder.encode(message)
     except UnicodeEncodeError:
-        built = msgspec.to_builtins(message)
-        text = json.dumps(built, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        if _PARTED_CHARACTER.search(text):
-            return text.encode("utf-8", "surrogatepass")
-        return text.encode("utf-8", "backslashreplace")
+        return encode_with_surrogates(msgspec.to_builtins(message))
+
+
+def encode_with_surrogates(built: object) -> bytes:
+    """Plain data with lone surrogates in it as JSON, keys sorted; ``json.loads`` gives it back exactly."""
+    text = json.dumps(built, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    if _PARTED_CHARACTER.search(text):
+        return text.encode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "backslashreplace")
 
 
 def decode_message(body: bytes) -> Message:
@@ -56,22 +60,25 @@ def decode_messages(bodies: Iterable[bytes]) -> list[Message]:
     """
     bodies = list(bodies)
     try:
-        return _list_decoder.decode(b"[" + b",".join(bodies) + b"]")
+        found = _list_decoder.decode(b"[" + b",".join(bodies) + b"]")
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-        decoded = []
-        for position, body in enumerate(bodies):
-            try:
-                decoded.append(decode_message(body))
-            except UndecodableValueError as problem:
-                raise UndecodableValueError(
-                    f"Stored message {position} cannot be read: {problem}", path=str(position)
-                ) from problem
-        return decoded
+        found = []
+    if len(found) == len(bodies):  # else a body is no message, or several
+        return found
+    decoded = []
+    for position, body in enumerate(bodies):
+        try:
+            decoded.append(decode_message(body))
+        except UndecodableValueError as problem:
+            raise UndecodableValueError(
+                f"Stored message {position} cannot be read: {problem}", path=str(position)
+            ) from problem
+    return decoded
 
 
 def _decode_slowly(body: bytes, first: Exception) -> Message:
     try:
-        built = json.loads(body)
+        built = json.loads(body.decode("utf-8", "surrogatepass"))
         return msgspec.convert(built, Message)
     except (ValueError, TypeError, RecursionError) as second:
         raise UndecodableValueError(

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from koogbook import clock
 from koogbook.errors import MessageError
+from koogbook.messages.metadata import NO_METADATA, metadata_text, read_metadata
 from koogbook.messages.parts import (
     Attachment,
     Foreign,
@@ -22,7 +23,9 @@ from koogbook.messages.parts import (
     Text,
     ToolCall,
     ToolResult,
+    require_integers,
     require_types,
+    shown,
 )
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -38,19 +41,21 @@ MEMORY_FACTS_MARKER = "Here are the relevant facts from memory"
 MEMORY_OFF_MARKER = "Memory feature is not enabled"
 MEMORY_MARKERS = (MEMORY_FACTS_MARKER, MEMORY_OFF_MARKER)
 
-_NO_METADATA = "{}"
-
 _PART_KINDS = frozenset({Text, Reasoning, ToolCall, ToolResult, Foreign, Attachment})
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Tokens as the provider counted them; None where it did not say."""
+    """Tokens as the provider counted them; None where it did not say.
+
+    Raises:
+        MessageError: A number is of another type, or of more than 64 bits.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        require_types(self, int, "input_tokens", "output_tokens", optional=True)
+        require_integers(self, "input_tokens", "output_tokens")
 
     @property
     def total(self) -> int:
@@ -69,8 +74,8 @@ class Message(
     ``metadata_json`` is JSON text, so that a message is immutable to the bottom; :attr:`metadata` reads it.
 
     Raises:
-        MessageError: ``time`` has no zone, the role is unknown, a part stands where its role has none or is no part,
-            or a field is of another type.
+        MessageError: ``time`` has no zone or is finer than a microsecond, the role is unknown, a part stands where its
+            role has none or is no part, metadata is no JSON object, or a field is of another type.
     """
 
     role: Role
@@ -80,26 +85,22 @@ class Message(
     name: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
-    metadata_json: str = _NO_METADATA
+    metadata_json: str = NO_METADATA
 
     def __post_init__(self) -> None:
         if type(self.parts) is not tuple:
             if not isinstance(self.parts, Iterable):
-                raise MessageError(f"The parts of a message are a tuple of parts, not {self.parts!r:.60}.")
+                raise MessageError(f"The parts of a message are a tuple of parts, not {shown(self.parts)}.")
             force_setattr(self, "parts", tuple(self.parts))
         if type(self.id) is not str or not isinstance(self.time, datetime):
             raise MessageError(
-                f"A message has a text as id and a datetime as time, not {self.id!r} and {self.time!r}."
+                f"A message has a text as id and a datetime as time, not {shown(self.id)} and {shown(self.time)}."
             )
-        if self.time.tzinfo is None:
-            raise MessageError(
-                f"Message {self.id!r} has a time without a zone ({self.time}). "
-                "Use an aware one: datetime(..., tzinfo=UTC)."
-            )
-        if self.time.tzinfo is not UTC:
+        if self.time.tzinfo is not UTC or type(self.time) is not datetime:
             force_setattr(self, "time", _in_utc(self.id, self.time))
-        role = self.role
-        if role not in ROLES:
+        role: object = self.role
+        if type(role) is not str or role not in ROLES:
+            require_types(self, str, "role")
             raise MessageError(f"Unknown role {role!r}: a message is one of {', '.join(ROLES)}.")
         for part in self.parts:
             kind = type(part)
@@ -110,15 +111,15 @@ class Message(
                 )
             if kind not in _PART_KINDS:
                 raise MessageError(
-                    f"A {role} message cannot hold {part!r:.80}: its parts are text or one of "
+                    f"A {role} message cannot hold {shown(part)}: its parts are text or one of "
                     f"{', '.join(sorted(one.__name__ for one in _PART_KINDS))}."
                 )
         if self.name is not None or self.usage is not None or self.finish_reason is not None:
             require_types(self, str, "name", "finish_reason", optional=True)
             require_types(self, Usage, "usage", optional=True)
-        if self.metadata_json is not _NO_METADATA:
+        if self.metadata_json is not NO_METADATA:
             require_types(self, str, "metadata_json")
-            _require_object(self.metadata_json)
+            read_metadata(self.metadata_json)
 
     @cached_property
     def text(self) -> str:
@@ -171,7 +172,7 @@ class Message(
             marker in part.text for part in self.parts if isinstance(part, Text) for marker in MEMORY_MARKERS
         ):
             return True
-        return self.metadata_json != _NO_METADATA and self.metadata.get("memory") is True
+        return self.metadata_json != NO_METADATA and self.metadata.get("memory") is True
 
     @property
     def is_from_user(self) -> bool:
@@ -187,44 +188,20 @@ class Message(
         return self.with_parts([Text(text), *(part for part in self.parts if not isinstance(part, Text))])
 
 
-def _require_object(text: str) -> None:
-    try:
-        found = json.loads(text)
-    except ValueError as problem:
-        raise MessageError(
-            f"metadata_json is no JSON ({problem}): {text:.60}. Use metadata={{...}}."
-        ) from problem
-    if not isinstance(found, dict):
-        raise MessageError(f"metadata_json is a JSON object, not {text:.60}. Use metadata={{...}}.")
-
-
 def _in_utc(id: str, time: datetime) -> datetime:
+    """The same moment as a plain datetime: one of a subclass (pandas has one) could not be stored."""
+    if time.tzinfo is None or time.utcoffset() is None:
+        raise MessageError(
+            f"Message {id!r} has a time without a zone ({time}). Use an aware one: datetime(..., tzinfo=UTC)."
+        )
     try:
-        return time.astimezone(UTC)
+        moved = time.astimezone(UTC)
     except OverflowError as problem:
         raise MessageError(f"Message {id!r} has a time out of range ({time}): {problem}.") from problem
-
-
-def metadata_text(metadata: Mapping[str, Any] | None) -> str:
-    """Metadata as the JSON text that a message keeps: sorted, not-a-number refused.
-
-    Raises:
-        MessageError: Something in it is not JSON.
-    """
-    if not metadata:
-        return _NO_METADATA
-    try:
-        encoded = json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise MessageError(
-            f"Message metadata must be plain JSON: {problem}. Convert the value, or keep it in ctx.storage."
-        ) from problem
-    if json.loads(encoded) != dict(metadata):
-        raise MessageError(
-            "Message metadata must be plain JSON, with text keys and lists for sequences: "
-            f"{metadata!r} would come back changed."
-        )
-    return encoded
+    plain = datetime.combine(moved.date(), moved.time(), UTC)
+    if plain != moved:
+        raise MessageError(f"Message {id!r} has a time finer than a microsecond ({time}). Round it first.")
+    return plain
 
 
 def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:

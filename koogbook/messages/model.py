@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from koogbook.errors import MessageError
-from koogbook.messages.parts import require_types
+from koogbook.messages.parts import require_integers, require_types
 
 
 class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -18,7 +18,7 @@ class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     ``context_tokens`` and ``max_output_tokens`` are None where they are unknown.
 
     Raises:
-        MessageError: A field is of another type.
+        MessageError: A field is of another type, or a number of more than 64 bits.
     """
 
     id: str
@@ -28,7 +28,7 @@ class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         require_types(self, str, "id", "provider")
-        require_types(self, int, "context_tokens", "max_output_tokens", optional=True)
+        require_integers(self, "context_tokens", "max_output_tokens")
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.id}" if self.provider else self.id
@@ -53,6 +53,7 @@ class ToolChoice(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     tool: str | None = None
 
     def __post_init__(self) -> None:
+        require_types(self, str, "mode")
         if self.mode not in ("auto", "none", "required", "named"):
             raise MessageError(f"A tool choice is 'auto', 'none', 'required' or 'named', not {self.mode!r}.")
         require_types(self, str, "tool", optional=True)
@@ -66,7 +67,8 @@ class LLMParams(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     """Parameters of a request (Koog's ``LLMParams``); None leaves it to the provider.
 
     Raises:
-        MessageError: A value of another type, or a temperature that is no finite number.
+        MessageError: A value of another type, a temperature that is no finite number, or a whole number of more than
+            64 bits.
     """
 
     temperature: float | None = None
@@ -83,11 +85,14 @@ class LLMParams(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
             force_setattr(self, "stop", tuple(stop))
         temperature: object = self.temperature
         if type(temperature) is int:
-            force_setattr(self, "temperature", float(temperature))
+            try:
+                force_setattr(self, "temperature", float(temperature))
+            except OverflowError as problem:
+                raise MessageError("A temperature is a finite number; this one is too large.") from problem
         require_types(self, float, "temperature", optional=True)
         if self.temperature is not None and not isfinite(self.temperature):
             raise MessageError(f"A temperature is a finite number, not {self.temperature}.")
-        require_types(self, int, "max_tokens", "choices", "seed", optional=True)
+        require_integers(self, "max_tokens", "choices", "seed")
         require_types(self, tuple, "stop")
         require_types(self, ToolChoice, "tool_choice", optional=True)
         require_types(self, str, "user", optional=True)

@@ -1,13 +1,14 @@
 """The one rule for tool calls and their results.
 
 Results follow the assistant message with their calls, one per call, in call order; nothing comes between. Ids may be
-missing or used again later, so a result is matched to the calls of the message before it, by id first and by
-position where it has none. Calls of the *last* assistant message may still be open: that is the unfinished tail.
+missing, used again later or twice in one message, so a result is matched to the calls of the message before it: by id
+first, then by position. Calls of the *last* assistant message may still be open: that is the unfinished tail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -52,58 +53,107 @@ class Pairing(Struct, frozen=True):
     """Position of the last assistant message whose calls are still open, or None."""
 
 
-class _Open(Struct):
-    position: int
-    part: int
-    id: str | None
-    tool: str
+class _Turn(Struct):
+    """The calls of one assistant message and the results after it, each with its message and part."""
+
+    calls: list[tuple[int, int, ToolCall]]
+    results: list[tuple[int, int, ToolResult]]
 
 
 def pair_messages(messages: Sequence[Message]) -> Pairing:
     """Match calls and results; what cannot be matched is a defect, never an exception."""
     pairs: list[Pair] = []
     defects: list[PairingDefect] = []
-    pending: list[_Open] = []
-    named = False
-
-    def leave_unanswered() -> None:
-        defects.extend(
-            PairingDefect("unanswered_call", call.position, call.id, call.tool) for call in pending
-        )
-        pending.clear()
-
-    for position, message in enumerate(messages):
-        if message.role != "tool":
-            leave_unanswered()
-            if message.role == "assistant" and message.calls:
-                for index, part in enumerate(message.parts):
-                    if isinstance(part, ToolCall):
-                        pending.append(_Open(position, index, part.id, part.tool))
-                named = any(call.id is not None for call in pending)
-            continue
-        for index, result in enumerate(message.parts):
-            if not isinstance(result, ToolResult):
-                continue
-            match = _match(pending, result.call_id, named)
-            if match is None:
-                defects.append(PairingDefect("orphan_result", position, result.call_id, result.tool))
-                continue
-            call = pending.pop(match)
-            if match:
-                defects.append(PairingDefect("out_of_order", position, result.call_id, result.tool))
-            pairs.append(Pair(call.position, call.part, position, index))
-    tail = pending[0].position if pending else None
+    unanswered: list[PairingDefect] = []
+    for turn in _turns(messages):
+        defects += unanswered
+        unanswered = _match(turn, pairs, defects)
+    if not unanswered:
+        return Pairing(tuple(pairs), tuple(defects), None)
+    tail = unanswered[0].position
+    if any(message.role != "tool" for message in messages[tail + 1 :]):
+        return Pairing(tuple(pairs), (*defects, *unanswered), None)
     return Pairing(tuple(pairs), tuple(defects), tail)
 
 
-def _match(pending: list[_Open], call_id: str | None, named: bool) -> int | None:
-    """Which open call a result belongs to; ``named``: the calls of its turn have ids, so an unknown one is wrong."""
-    if call_id is not None:
-        for index, call in enumerate(pending):
-            if call.id == call_id:
-                return index
-        return 0 if pending and not named else None
-    return 0 if pending else None
+def _turns(messages: Sequence[Message]) -> Iterator[_Turn]:
+    turn = _Turn([], [])
+    for position, message in enumerate(messages):
+        if message.role == "tool":
+            for index, part in enumerate(message.parts):
+                if isinstance(part, ToolResult):
+                    turn.results.append((position, index, part))
+            continue
+        if turn.calls or turn.results:
+            yield turn
+            turn = _Turn([], [])
+        if message.role == "assistant" and message.calls:
+            for index, part in enumerate(message.parts):
+                if isinstance(part, ToolCall):
+                    turn.calls.append((position, index, part))
+    if turn.calls or turn.results:
+        yield turn
+
+
+def _match(turn: _Turn, pairs: list[Pair], defects: list[PairingDefect]) -> list[PairingDefect]:
+    """Add the pairs and defects of a turn; the calls that are left without a result are returned."""
+    calls = turn.calls
+    answered = [False] * len(calls)
+    first_open = 0
+    for (position, index, result), number in zip(turn.results, _answered_calls(turn), strict=True):
+        if number is None:
+            defects.append(PairingDefect("orphan_result", position, result.call_id, result.tool))
+            continue
+        if number != first_open:
+            defects.append(PairingDefect("out_of_order", position, result.call_id, result.tool))
+        answered[number] = True
+        while first_open < len(calls) and answered[first_open]:
+            first_open += 1
+        pairs.append(Pair(calls[number][0], calls[number][1], position, index))
+    return [
+        PairingDefect("unanswered_call", position, call.id, call.tool)
+        for (position, _, call), has_result in zip(calls, answered, strict=True)
+        if not has_result
+    ]
+
+
+def _answered_calls(turn: _Turn) -> Iterator[int | None]:
+    """The number of the call that each result belongs to.
+
+    A result with an id takes the first open call of that id; one without takes the first open call that no later
+    result asks for by id. Where a turn gives ids, an id that no open call has is wrong.
+    """
+    ids = [call.id for _, _, call in turn.calls]
+    asked = [result.call_id for _, _, result in turn.results]
+    if asked == ids or ids.count(None) == len(ids):  # as nearly always
+        yield from (number if number < len(ids) else None for number in range(len(asked)))
+        return
+    by_id: dict[str, deque[int]] = {}
+    for number, own in enumerate(ids):
+        if own is not None:
+            by_id.setdefault(own, deque()).append(number)
+    later = Counter(asked)
+    is_open = [True] * len(ids)
+    for call_id in asked:
+        found: int | None = None
+        if call_id is not None:
+            later[call_id] -= 1
+            if numbers := by_id.get(call_id):
+                found = numbers.popleft()
+        else:
+            found = next(
+                (
+                    number
+                    for number, own in enumerate(ids)
+                    if is_open[number] and (own is None or len(by_id[own]) > later[own])
+                ),
+                None,
+            )
+            if found is not None and (own := ids[found]) is not None:
+                by_id[own].popleft()
+        if found is not None:
+            is_open[found] = False
+        yield found
 
 
 def groups(messages: Sequence[Message]) -> list[range]:

@@ -19,9 +19,30 @@ def require_types(value: Struct, kind: type, *names: str, optional: bool = False
         field = getattr(value, name)
         if type(field) is not kind and not (optional and field is None):
             raise MessageError(
-                f"The {name} of a {type(value).__name__} is {type(field).__name__} ({field!r:.60}), not "
+                f"The {name} of a {type(value).__name__} is {type(field).__name__} ({shown(field)}), not "
                 f"{kind.__name__}. Convert it first."
             )
+
+
+def require_integers(value: Struct, *names: str) -> None:
+    """Refuse fields that are neither None nor a whole number that every store and provider can hold.
+
+    Raises:
+        MessageError: A field is of another type, or has more than 64 bits.
+    """
+    require_types(value, int, *names, optional=True)
+    for name in names:
+        field = getattr(value, name)
+        if field is not None and not -(2**63) <= field < 2**63:
+            raise MessageError(f"The {name} of a {type(value).__name__} is a number of more than 64 bits.")
+
+
+def shown(value: object) -> str:
+    """The beginning of a value for a message to a person, whatever it is."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:
+        return "it cannot be shown"
 
 
 class Text(Struct, frozen=True, tag="text", forbid_unknown_fields=True, omit_defaults=True):
@@ -72,6 +93,7 @@ class Attachment(Struct, frozen=True, tag="attachment", forbid_unknown_fields=Tr
                 f"An attachment has exactly one source, this {self.kind} has {given}: "
                 "give one of data=, url= and file_id=."
             )
+        require_types(self, str, "kind")
         if self.kind not in ATTACHMENT_KINDS:
             raise MessageError(f"An attachment is one of {', '.join(ATTACHMENT_KINDS)}, not {self.kind!r}.")
         require_types(self, str, "mime")

@@ -27,6 +27,7 @@ from koogbook.features.persistence.checkpoint import (
     session_in_use,
 )
 from koogbook.features.persistence.storage import CheckpointFilter
+from koogbook.messages.codec import encode_with_surrogates
 from koogbook.messages.model import LLModel, LLMParams
 from koogbook.storage import sqlite_leases
 from koogbook.storage.sqlite_schema import as_bytes, as_text, conversation_id, key_of
@@ -85,7 +86,7 @@ def encode_setting(setting: Setting) -> bytes:
     try:
         return _setting_encoder.encode(setting)
     except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(setting), sort_keys=True, separators=(",", ":")).encode("ascii")
+        return encode_with_surrogates(msgspec.to_builtins(setting))
 
 
 def _decode_setting(body: bytes) -> Setting:
@@ -95,12 +96,12 @@ def _decode_setting(body: bytes) -> Setting:
         return msgspec.convert(json.loads(body), Setting)
 
 
-def encode_names(names: Sequence[str]) -> str:
-    """Names as one ASCII text, lone surrogates included."""
-    return json.dumps(names, separators=(",", ":"))
+def encode_names(names: Sequence[str]) -> bytes:
+    """Names as JSON, lone surrogates included."""
+    return encode_with_surrogates(list(names))
 
 
-def decode_names(text: str) -> tuple[str, ...]:
+def decode_names(text: str | bytes) -> tuple[str, ...]:
     """What :func:`encode_names` was given."""
     return msgspec.convert(json.loads(text), tuple[str, ...])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,8 +11,9 @@ from typing import Any, Final
 
 from koogbook.errors import MessageError
 from koogbook.messages.message import Message, Role, message
-from koogbook.messages.pairing import pair_messages
+from koogbook.messages.pairing import Pairing, pair_messages
 from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.transcripts.lone_surrogates import lone_surrogates, without_lone_surrogates
 from koogbook.transcripts.openai_export import FIELDS_KEY, ROLE_KEY, SPELLING_KEY, parts_mark, plain_entry
 from koogbook.transcripts.openai_parts import part_from_openai
 from koogbook.transcripts.shapes import Conversation
@@ -32,7 +32,6 @@ _ROLES: Final[dict[str, Role]] = {
 }
 _TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
 _MILLISECONDS_FROM: Final = 1e11
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
@@ -41,14 +40,16 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
     Ids are the file's own where they are unique, else hashes of content and position. Times are the file's
     own (``created``, ``timestamp``, ...; seconds, milliseconds or ISO text, without a zone UTC), else
     :data:`UNKNOWN_TIME` and a second per message, so that loading twice gives the same. Fields without a
-    place in a message are kept in its metadata.
+    place in a message are kept in its metadata, and so is what an export needs to write a message as it was.
     """
     reader = _Reader(conversation)
     for number, raw in enumerate(conversation.entries):
         reader.read(number, raw)
-    for broken in pair_messages(reader.messages).defects:
+    pairing = pair_messages(reader.messages)
+    for broken in pairing.defects:
         place = reader.places[broken.position]
         reader.defects.append(Defect(broken.position, broken.kind, str(broken), place))
+    reader.defects += _open_calls(reader, pairing)
     return tuple(reader.messages), tuple(sorted(reader.defects, key=lambda one: one.position))
 
 
@@ -78,10 +79,7 @@ class _Reader:
         if not isinstance(raw, dict):
             self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
             return
-        for field, at in _lone_surrogates(raw):
-            self.report(
-                "lone_surrogate", f"half of a pair of characters, at {at} of the text, kept as it is", field
-            )
+        original, raw = raw, self._mended(raw)
         given = raw.get("role")
         role = _ROLES.get(given) if isinstance(given, str) else None
         if role is None:
@@ -92,7 +90,7 @@ class _Reader:
         one = Message(
             role=role,
             parts=parts,
-            id=self._id(number, raw),
+            id=self._id(number, original),
             time=self._time(number, raw),
             name=raw["name"] if role != "tool" and isinstance(raw.get("name"), str) else None,
         )
@@ -102,10 +100,12 @@ class _Reader:
             known |= {"tool_calls", "function_call"}
         if any(isinstance(part, Reasoning) for part in parts):
             known |= {"reasoning_content"}
-        fields = {key: value for key, value in raw.items() if key not in known}
-        spelling = _spelling(
-            one, {key: raw[key] for key in raw if key in known} | calls_as_text, fields, surplus
-        )
+        fields = {key: value for key, value in original.items() if key not in known}
+        spelled = {key: raw[key] for key in raw if key in known} | calls_as_text
+        mended = {key: original[key] for key in spelled if original[key] != raw[key]}
+        if "content" in mended:
+            surplus = None
+        spelling = _spelling(one, spelled | mended, fields, surplus)
         metadata = {
             **({FIELDS_KEY: fields} if fields else {}),
             **({SPELLING_KEY: spelling} if spelling else {}),
@@ -121,6 +121,18 @@ class _Reader:
             self.report("unkept_fields", f"further fields cannot be kept: {problem}")
             return one
 
+    def _mended(self, value: Any, field: str = "") -> Any:
+        """The value without halves of characters: a server refuses every request with one."""
+        found = list(lone_surrogates(value))
+        for inside, places in found:
+            at = ", ".join(map(str, places[:5])) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
+            self.report(
+                "lone_surrogate",
+                f"half of a pair of characters, at {at} of the text, replaced by U+FFFD",
+                field + inside,
+            )
+        return without_lone_surrogates(value) if found else value
+
     def _content(self, raw: dict[str, Any], role: Role) -> tuple[list[Part], list[dict[str, Any]] | None]:
         """The content parts, and their surplus fields where these are enough to spell the content again."""
         value = raw.get("content")
@@ -129,7 +141,7 @@ class _Reader:
         if isinstance(value, str):
             if not value and role != "tool" and not called:
                 self.report("empty_content", "the text is empty", ".content")
-            return [Text(value)], None
+            return [Text(value)] if value or not called else [], None
         if value is None:
             if isinstance(refusal, str) and refusal:
                 return [Text(refusal)], None
@@ -138,11 +150,13 @@ class _Reader:
                 self.report("empty_content", f"the content is {missing}", ".content")
             return [], None
         if isinstance(value, list):
-            return self._content_parts(value)
+            return self._content_parts(value, bool(called))
         self.report("bad_content", f"the content is {type(value).__name__}, kept as JSON text", ".content")
         return [Text(json.dumps(value, ensure_ascii=False))], None
 
-    def _content_parts(self, values: list[Any]) -> tuple[list[Part], list[dict[str, Any]] | None]:
+    def _content_parts(
+        self, values: list[Any], called: bool
+    ) -> tuple[list[Part], list[dict[str, Any]] | None]:
         if not values:
             self.report("empty_content", "the list of parts is empty", ".content")
             return [], None
@@ -158,6 +172,9 @@ class _Reader:
                 surplus = None
                 continue
             part, more = part_from_openai(value)
+            if called and part == Text(""):
+                surplus = None
+                continue
             parts.append(part)
             if more is None:
                 kind = value.get("type") if isinstance(value, dict) else type(value).__name__
@@ -169,7 +186,7 @@ class _Reader:
     def _parts(
         self, raw: dict[str, Any], role: Role, content: list[Part]
     ) -> tuple[tuple[Part, ...], dict[str, Any]]:
-        """All parts, and the call fields of ``raw`` with their arguments as text."""
+        """All parts, and the call fields of ``raw`` with arguments that are no text made text."""
         if role == "tool":
             call_id = raw.get("tool_call_id")
             call_id = call_id if isinstance(call_id, str) else None
@@ -209,11 +226,12 @@ class _Reader:
         if body_key == "custom":
             calls.append(ToolCall(name, str(body.get("input", "")), call_id))
             return entry
-        args = self._arguments(name, body.get("arguments"), f"{field}.{body_key}.arguments")
+        given = body.get("arguments")
+        args = self._arguments(name, given, f"{field}.{body_key}.arguments")
         calls.append(ToolCall(name, args, call_id))
         if call_id is not None:
             self.tool_names[call_id] = name
-        return {**entry, body_key: {**body, "arguments": args}}
+        return {**entry, body_key: {**body, "arguments": given if isinstance(given, str) else args}}
 
     def _note_call_id(self, call_id: str, field: str) -> None:
         before = self.call_places.get(call_id)
@@ -239,9 +257,14 @@ class _Reader:
                 "broken_arguments", f"arguments of {tool} are no JSON ({problem}): {preview(value)}", field
             )
             return value
-        if isinstance(decoded, str):
-            self.report("double_encoded_arguments", f"arguments of {tool} are JSON inside JSON text", field)
-        elif not isinstance(decoded, dict):
+        if isinstance(decoded, str) and _is_object(decoded):
+            self.report(
+                "double_encoded_arguments",
+                f"arguments of {tool} were JSON inside a JSON text, and are taken out of it",
+                field,
+            )
+            return str(self._mended(decoded, field))
+        if not isinstance(decoded, dict):
             self.report("broken_arguments", f"arguments of {tool} are no object: {preview(value)}", field)
         return value
 
@@ -267,17 +290,22 @@ class _Reader:
         return UNKNOWN_TIME + timedelta(seconds=number)
 
 
-def _lone_surrogates(raw: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """The places of texts that hold half of a surrogate pair, and where in the text the first one is."""
-    waiting: list[tuple[str, Any]] = [("", raw)]
-    while waiting:
-        field, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting.extend((f"{field}.{key}", inner) for key, inner in reversed(value.items()))
-        elif isinstance(value, list):
-            waiting.extend((f"{field}[{at}]", value[at]) for at in reversed(range(len(value))))
-        elif isinstance(value, str) and not value.isascii() and (found := _SURROGATE.search(value)):
-            yield field, found.start()
+def _open_calls(reader: _Reader, pairing: Pairing) -> Iterator[Defect]:
+    """The calls at the end that have no result: it may still come, but a reader has to know."""
+    if pairing.tail is None:
+        return
+    answered = {pair.call_part for pair in pairing.pairs if pair.call_message == pairing.tail}
+    for index, part in enumerate(reader.messages[pairing.tail].parts):
+        if isinstance(part, ToolCall) and index not in answered:
+            text = f"message {pairing.tail}: a call at the end without a result (tool {part.tool}, id {part.id!r})"
+            yield Defect(pairing.tail, "open_call", text, reader.places[pairing.tail])
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _as_time(value: Any) -> datetime | None:

@@ -12,7 +12,7 @@ from typing import Any
 from koogbook.messages.codec import encode_message
 from koogbook.messages.message import Message, message
 from koogbook.messages.pairing import pair_messages
-from koogbook.messages.parts import Part, Reasoning, ToolCall, ToolResult
+from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
 from koogbook.messages.prompt import Prompt, as_messages
 from koogbook.transcripts.files import replaced_file
 from koogbook.transcripts.openai_parts import merged, part_to_openai
@@ -55,11 +55,13 @@ def write_openai(messages: Sequence[Message] | Prompt | Transcript, path: str | 
 
 
 def json_bytes(value: Any, indent: int | None = None) -> bytes:
-    """JSON in UTF-8; lone surrogates, which UTF-8 cannot hold, make it all ASCII with escapes."""
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False).encode("ascii")
+    """JSON in UTF-8, readable in any script; surrogates, which UTF-8 cannot hold, are escaped.
+
+    JSON has one spelling for two halves of a character that stand together and for the character itself, so such a pair
+    is read as one.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def parts_mark(role: Any, parts: Sequence[Part]) -> str:
@@ -69,19 +71,23 @@ def parts_mark(role: Any, parts: Sequence[Part]) -> str:
 
 
 def plain_entry(one: Message, position: int = 0, ids: CallIds | None = None) -> dict[str, Any]:
-    """A message with at most one result as the format spells it by default."""
+    """A message with at most one result as the format spells it by default.
+
+    An empty text is no part of a list, and beside calls it is null: some servers refuse both.
+    """
     ids = ids or {}
     entry: dict[str, Any] = {"role": one.role}
-    content = [part for part in one.parts if not isinstance(part, Reasoning | ToolCall | ToolResult)]
+    given = [part for part in one.parts if not isinstance(part, Reasoning | ToolCall | ToolResult)]
+    content = [part for part in given if not isinstance(part, Text) or part.text]
     if one.results:
-        entry["content"] = one.results[0].output
-        call_id = one.results[0].call_id or ids.get((position, one.parts.index(one.results[0])))
+        output = one.results[0].output
+        call_id = ids.get((position, one.parts.index(one.results[0]))) or one.results[0].call_id
         if call_id is not None:
             entry["tool_call_id"] = call_id
-        if content:
-            entry["content"] = [{"type": "text", "text": entry["content"]}, *map(part_to_openai, content)]
+        texts = [{"type": "text", "text": output}] if output else []
+        entry["content"] = [*texts, *map(part_to_openai, content)] if content else output
     elif not content:
-        entry["content"] = None if one.role == "assistant" else ""
+        entry["content"] = None if one.role == "assistant" and (one.calls or not given) else ""
     elif len(content) == 1 and (only := part_to_openai(content[0])).get("type") == "text":
         entry["content"] = only["text"]
     else:

@@ -9,7 +9,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from koogbook.errors import TranscriptError
 from koogbook.messages.parts import Attachment, Foreign, Part, Text
+from koogbook.transcripts.files import parse
+from koogbook.transcripts.transcript import preview
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 _AUDIO_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
@@ -33,15 +36,29 @@ def part_from_openai(raw: Any) -> tuple[Part, dict[str, Any] | None]:
 
 
 def part_to_openai(part: Part) -> dict[str, Any]:
-    """A text, attachment or foreign part as an entry of a ``content`` list."""
+    """A text, attachment or foreign part as an entry of a ``content`` list.
+
+    Raises:
+        TranscriptError: The raw text of a foreign part is no JSON.
+    """
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Foreign):
-        loaded: dict[str, Any] = json.loads(part.raw)
-        return loaded
+        return _loaded(part)
     if isinstance(part, Attachment):
         return _attachment_to(part)
     raise TypeError(f"A {type(part).__name__} is no content part.")
+
+
+def _loaded(part: Foreign) -> dict[str, Any]:
+    try:
+        loaded: dict[str, Any] = parse(part.raw)
+    except (ValueError, RecursionError) as problem:
+        raise TranscriptError(
+            f"A part of kind {part.kind!r} is no JSON ({problem}): {preview(part.raw)}. Nothing was written. "
+            "Leave it out, or make it a text part."
+        ) from problem
+    return loaded
 
 
 def merged(plain: dict[str, Any], surplus: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ DefectKind = Literal[
     "empty_content",
     "empty_conversation",
     "lone_surrogate",
+    "open_call",
     "orphan_result",
     "out_of_order",
     "repaired",

@@ -82,6 +82,7 @@ async def test_summary_calls_are_counted_apart() -> None:
     ("script", "error"),
     [
         ([ExecutorError("down")], ExecutorError),
+        ([None], ExecutorError),
         ([""], EmptySummaryError),
         (["  \n"], EmptySummaryError),
         ([kb.ToolCall("look", "{}")], EmptySummaryError),
@@ -91,7 +92,7 @@ async def test_summary_calls_are_counted_apart() -> None:
 async def test_a_failed_summary_leaves_the_prompt_as_it_was(
     script: list[Any], error: type[BaseException]
 ) -> None:
-    """Failing, empty, without text or cancelled: it raises, and the committed prompt is the same object [CMP-12]."""
+    """Failing, empty, no text, cancelled: it raises, and the committed prompt is the same [CMP-12, KB-031, KB-032]."""
     shrinking = agent(None, kb.ScriptedExecutor(script))
     before: list[Any] = []
     shrinking.on(lambda event: before.append(event), CompressionFailed)

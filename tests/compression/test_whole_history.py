@@ -223,7 +223,7 @@ def test_koogs_order_is_by_time_stamp() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 200])
 def test_the_request_for_a_summary_is_valid_for_every_provider(repeats: int) -> None:
-    """One instruction, one quoted text, nothing of tools or choices, however long the tool history [CMP-08a]."""
+    """One instruction, one quoted text, nothing of tools, however long the tool history [CMP-08a, KB-032]."""
     executor = kb.ScriptedExecutor(["TLDR"])
     call = kb.ToolCall("look", '{"q": 1}')
     pairs = [kb.assistant(calls=[call]), kb.tool_result(call, "found")]

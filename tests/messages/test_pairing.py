@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import koogbook as kb
 from koogbook.errors import ToolPairingError
-from koogbook.messages.message import Message
+from koogbook.messages.message import Message, message
 from koogbook.messages.pairing import groups, pair_messages, require_pairs
 
 IDS = st.none() | st.sampled_from(["a", "b", "c"])
@@ -53,16 +53,15 @@ def any_histories(draw: Callable[..., Any]) -> list[Message]:
 
 @st.composite
 def valid_histories(draw: Callable[..., Any]) -> list[Message]:
-    """Histories that keep the rule, with ids that are missing or used again later."""
+    """Histories that keep the rule, with ids that are missing or used again, later or in the same message."""
     found: list[Message] = []
     for ids in draw(st.lists(st.none() | st.lists(IDS, max_size=3), max_size=8)):
         if ids is None:
             found.append(kb.user("x"))
         else:
-            # Within one turn ids are unique or all missing, as every provider gives them.
-            unique = list(dict.fromkeys(one for one in ids if one is not None))
-            chosen: list[str | None] = list(unique) if unique else [None] * len(ids)
-            found += [_calls(*chosen), *(_result(one) for one in chosen)]
+            # Ids may be missing or come twice, and a result may lack the id that its call has.
+            given = [one if draw(st.booleans()) else None for one in ids]
+            found += [_calls(*ids), *(_result(one) for one in given)]
     return found
 
 
@@ -107,11 +106,14 @@ def test_every_call_and_every_result_is_accounted_for(history: list[Message]) ->
 
 @given(valid_histories())
 def test_a_valid_history_has_no_defects(history: list[Message]) -> None:
-    """Missing ids and ids that are used again later are no defect [EXE-02]."""
+    """Each result follows in the order of the calls: then neither missing ids nor ids used again matter [EXE-02]."""
     pairing = pair_messages(history)
 
     assert pairing.defects == ()
     assert pairing.tail is None
+    assert [pair.call_part for pair in pairing.pairs] == [
+        part for one in history for part in range(len(one.calls))
+    ]
     require_pairs(history, "request()", open_tail=False)
 
 
@@ -190,3 +192,80 @@ def test_results_with_ids_answer_calls_without_ids_by_position() -> None:
     history = [_calls(None, None), _result("x"), _result("y")]
 
     assert pair_messages(history).defects == ()
+
+
+@given(st.permutations(["a", "b", "c", None]))
+def test_an_id_finds_its_call_in_any_order(order: list[str | None]) -> None:
+    """And the one without an id takes the call that is left, wherever it stands [EXE-02]."""
+    calls: list[str | None] = ["a", None, "b", "c"]
+    pairs = pair_messages([_calls(*calls), *map(_result, order)]).pairs
+
+    assert [(calls[pair.call_part], order[pair.result_message - 1]) for pair in pairs] == [
+        (one, one) for one in order
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "results", "parts"),
+    [
+        (["a", "b"], [None, None], [0, 1]),
+        ([None, None], ["x", "x"], [0, 1]),
+        ([None, "b"], [None, "b"], [0, 1]),
+        (["a", None], [None, "a"], [1, 0]),
+        (["a", "a"], ["a", "a"], [0, 1]),
+        (["a", "a"], [None, "a"], [0, 1]),
+        (["a", "b", "a"], ["a", "a", "b"], [0, 2, 1]),
+        (["a", "b"], ["b"], [1]),
+        (["", None], [None, ""], [1, 0]),
+    ],
+    ids=repr,
+)
+def test_results_find_their_calls_by_id_and_then_by_position(
+    calls: list[str | None], results: list[str | None], parts: list[int]
+) -> None:
+    """Calls of one id in one message are answered in their order [EXE-02]."""
+    pairs = pair_messages([_calls(*calls), *map(_result, results)]).pairs
+
+    assert [(pair.call_part, pair.result_message) for pair in pairs] == [
+        (part, at) for at, part in enumerate(parts, 1)
+    ]
+
+
+def test_a_third_result_of_two_calls_of_one_id_is_an_orphan() -> None:
+    """One result per call [EXE-02]."""
+    history = [_calls("a", "a"), _result("a"), _result("a"), _result("a")]
+
+    assert [(one.kind, one.position) for one in pair_messages(history).defects] == [("orphan_result", 3)]
+    with pytest.raises(ToolPairingError, match="message 3: a result without a call before it"):
+        require_pairs(history, "request()")
+
+
+def test_of_two_calls_of_one_id_the_second_is_the_open_one() -> None:
+    """The message names the id, and a request is refused [EXE-02]."""
+    history = [kb.user("x"), _calls("a", "a"), _result("a")]
+
+    assert pair_messages(history).tail == 1
+    with pytest.raises(ToolPairingError, match=r"message 1: a call without a result \(tool f, id 'a'\)"):
+        require_pairs(history, "request()", open_tail=False)
+
+
+def test_results_in_one_message_are_paired_like_results_in_several() -> None:
+    """Some providers put the results of a turn together [EXE-02]."""
+    several = [_calls("a", None, "a"), _result("a"), _result(None), _result("a")]
+    together = [several[0], message("tool", [part for one in several[1:] for part in one.parts])]
+
+    assert [pair.call_part for pair in pair_messages(together).pairs] == [0, 1, 2]
+    assert groups(together) == [range(2)]
+
+
+def test_an_id_that_is_used_again_does_not_reach_over_its_turn() -> None:
+    """The late result of the first call is an orphan, not a result of the second [EXE-02]."""
+    history = [_calls("a"), kb.user("x"), _calls("a"), _result("a"), _result("a")]
+    pairing = pair_messages(history)
+
+    assert [(pair.call_message, pair.result_message) for pair in pairing.pairs] == [(2, 3)]
+    assert [(one.kind, one.position) for one in pairing.defects] == [
+        ("unanswered_call", 0),
+        ("orphan_result", 4),
+    ]
+    assert groups(history) == [range(1), range(1, 2), range(2, 4), range(4, 5)]

@@ -67,7 +67,7 @@ def test_appending_a_message_that_is_there_names_its_position() -> None:
 
 
 def test_appending_one_message_twice_at_once_names_the_position_of_the_first() -> None:
-    """Nothing is appended then [SES-06a]."""
+    """Nothing is appended then [SES-06a, KB-057]."""
     prompt = kb.Prompt(_users("a"))
 
     with pytest.raises(DuplicateMessageError, match="position 2") as caught:

@@ -324,6 +324,33 @@ def test_no_kind_of_text_is_estimated_far_too_low(kind: str) -> None:
     assert error_of(estimate_tokens(text), exact) >= -0.15
 
 
+@pytest.mark.parametrize("kind", EXACT)
+def test_the_estimate_errs_the_way_that_it_says(kind: str) -> None:
+    """Rather low than high, by the numbers in its description [KB-043]."""
+    text, exact = EXACT[kind]
+
+    assert -0.10 <= error_of(estimate_tokens(text), exact) <= 0.06
+    assert "10 % below and 6 % above" in str(estimate_tokens.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("word", "least", "most"),
+    [
+        ("你好世界", 60, 100),
+        ("こんにちは", 60, 100),
+        ("안녕하세요", 60, 100),
+        ("hello wor", 15, 30),
+        ("🔥🎉💯", 100, 300),
+    ],
+    ids=["Chinese", "kana", "Hangul", "ASCII", "emoji"],
+)
+def test_a_hundred_characters_are_counted_by_their_script(word: str, least: int, most: int) -> None:
+    """A quarter of a token for a Chinese character would start a compression much too late [KB-043]."""
+    text = (word * 100)[:100]
+
+    assert least <= estimate_tokens(text) <= most
+
+
 @pytest.mark.parametrize(
     ("text", "exact"),
     [

@@ -180,7 +180,7 @@ async def test_hostile_session_ids_are_distinct_and_found_again(store: Any) -> N
     assert found == drafts
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\0b", "🦊", "'\"\\", "\u2028"])
+@pytest.mark.parametrize("text", ["\ud800", "\ud83d\udc00", "a\0b", "🦊", "'\"\\", "\u2028"])
 async def test_hostile_text_comes_back_everywhere(store: Any, text: str) -> None:
     """Lone surrogates and NUL in messages, ids, paths, names of keys and agents."""
     saved = checkpoint(

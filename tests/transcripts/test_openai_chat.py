@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from koogbook.messages.codec import decode_messages, encode_message
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 from koogbook.transcripts.openai_chat import UNKNOWN_TIME, read_conversation
+from koogbook.transcripts.openai_export import to_openai
 from koogbook.transcripts.shapes import Conversation
 from koogbook.transcripts.transcript import Defect
 
@@ -71,9 +73,10 @@ def test_an_entry_that_is_no_object_is_listed_with_its_content() -> None:
     assert "stray text" in defects[0].text
 
 
-def test_content_null_beside_calls_is_no_defect() -> None:
-    """It is how the format says that a model only called a tool."""
-    messages, defects = read(call(), ANSWER)
+@pytest.mark.parametrize("content", [None, "", [{"type": "text", "text": ""}]], ids=repr)
+def test_no_content_beside_calls_is_no_defect_and_no_part(content: Any) -> None:
+    """However a file says that a model only called a tool, there is no empty text to be sent back [KB-029]."""
+    messages, defects = read({**call(), "content": content}, ANSWER)
 
     assert (messages[0].parts, defects) == ((ToolCall("weather", "{}", "call_1"),), ())
 
@@ -139,7 +142,9 @@ def test_old_style_function_calls_are_calls_without_ids() -> None:
         ({"city": "Bonn"}, '{"city": "Bonn"}', "arguments_not_text"),
         ('{"city": ', '{"city": ', "broken_arguments"),
         ("[1, 2]", "[1, 2]", "broken_arguments"),
-        ('"{\\"city\\": \\"Bonn\\"}"', '"{\\"city\\": \\"Bonn\\"}"', "double_encoded_arguments"),
+        ('"Bonn"', '"Bonn"', "broken_arguments"),
+        ('"[1]"', '"[1]"', "broken_arguments"),
+        ('"{\\"city\\": "', '"{\\"city\\": "', "broken_arguments"),
     ],
 )
 def test_odd_arguments_are_kept_as_text_and_listed(arguments: Any, kept: str, kind: str) -> None:
@@ -147,6 +152,31 @@ def test_odd_arguments_are_kept_as_text_and_listed(arguments: Any, kept: str, ki
     messages, defects = read(call(arguments), ANSWER)
 
     assert (messages[0].calls[0].args, kinds(defects)) == (kept, [kind])
+
+
+def test_arguments_that_were_encoded_twice_are_taken_out_of_their_text() -> None:
+    """Once more and only where that gives an object; the reader is told [KB-039]."""
+    messages, defects = read(call('"{\\"city\\": \\"Bonn\\"}"'), ANSWER)
+
+    assert (messages[0].calls[0].args, kinds(defects)) == ('{"city": "Bonn"}', ["double_encoded_arguments"])
+
+
+def test_half_an_emoji_inside_arguments_that_were_encoded_twice_is_replaced() -> None:
+    """It appears only when they are taken out of their text [KB-039, KB-041]."""
+    messages, defects = read(call('"{\\"city\\": \\"\\ud83d\\"}"'), ANSWER)
+
+    assert messages[0].calls[0].args == '{"city": "\ufffd"}'
+    assert kinds(defects) == ["double_encoded_arguments", "lone_surrogate"]
+
+
+def test_a_published_line_with_all_of_this_is_read() -> None:
+    """No content at all, arguments encoded twice, no result: none of it stops the import [KB-039]."""
+    line = call('"{\\"x\\": 1}"')
+    del line["content"]
+    messages, defects = read({"role": "user", "content": "Land."}, line)
+
+    assert messages[1].parts == (ToolCall("weather", '{"x": 1}', "call_1"),)
+    assert kinds(defects) == ["double_encoded_arguments", "open_call"]
 
 
 def test_a_defect_names_its_place_like_a_path() -> None:
@@ -232,7 +262,7 @@ def test_a_message_keeps_its_own_unique_id() -> None:
 
 
 def test_an_id_that_comes_twice_is_replaced_and_listed() -> None:
-    """A prompt refuses two messages of one id [EXE-07]."""
+    """A prompt refuses two messages of one id; in a file both say something, so both stay [EXE-07, KB-057]."""
     twice = {"role": "user", "content": "Hello", "id": "m-1"}
     messages, defects = read(twice, twice)
 
@@ -297,18 +327,50 @@ def test_orphan_results_and_unanswered_calls_are_loaded_and_listed() -> None:
     assert (len(messages), kinds(defects)) == (3, ["orphan_result", "unanswered_call"])
 
 
-def test_open_calls_at_the_end_are_no_defect() -> None:
-    """A conversation may have been saved while a tool was running."""
-    _, defects = read({"role": "user", "content": "Weather?"}, call())
+def test_an_open_call_at_the_end_is_listed() -> None:
+    """A conversation may have been saved while a tool was running; it is loaded, and the reader is told [KB-039]."""
+    both = call()
+    both["tool_calls"] = [*both["tool_calls"], *call(name="clock", call_id="call_2")["tool_calls"]]
+    messages, defects = read({"role": "user", "content": "Weather?"}, both, ANSWER)
 
-    assert defects == ()
+    assert (len(messages), [(one.kind, one.position, one.where) for one in defects]) == (
+        3,
+        [("open_call", 1, "$[1]")],
+    )
+    assert "tool clock, id 'call_2'" in defects[0].text
 
 
-def test_a_lone_surrogate_survives() -> None:
-    """Half of an emoji, cut by some exporter, is text that Python can hold [EXE-07]."""
-    messages, _ = read({"role": "user", "content": "cut \ud83d"})
+def test_half_an_emoji_is_replaced() -> None:
+    """Cut by some exporter, it would make every request with this history fail [KB-041]."""
+    messages, _ = read({"role": "user", "content": "cut \ud83d, \ude00 and \ud83d"})
 
-    assert messages[0].text == "cut \ud83d"
+    assert messages[0].text == "cut \ufffd, \ufffd and \ufffd"
+
+
+def test_half_an_emoji_is_replaced_wherever_a_request_would_carry_it() -> None:
+    """In parts, names, arguments, ids of calls, results and reasoning [KB-041]."""
+    messages, _ = read(
+        {"role": "user", "name": "a\ud83d", "content": [{"type": "text", "text": "b\ud83d"}]},
+        {**call('{"c": "\ud83d"}', "d\ud83d", "e\ud83d"), "reasoning_content": "f\ud83d"},
+        {"role": "tool", "tool_call_id": "e\ud83d", "content": "g\ud83d"},
+    )
+
+    assert "\\ud83d" not in repr([(one.name, one.parts) for one in messages])
+    assert messages[2].results == (ToolResult("g\ufffd", "d\ufffd", "e\ufffd"),)
+
+
+def test_the_field_conversation_is_imported_saved_and_written() -> None:
+    """Two halves in two messages: two entries with places, and nothing on the way fails [KB-041]."""
+    text = """[{"role":"user","content":"ok \\ud83c"},{"role":"assistant","content":"fine \\udf89 done"}]"""
+    messages, defects = read(*json.loads(text))
+
+    assert [one.text for one in messages] == ["ok \ufffd", "fine \ufffd done"]
+    assert [(one.kind, one.where) for one in defects] == [
+        ("lone_surrogate", "$[0].content"),
+        ("lone_surrogate", "$[1].content"),
+    ]
+    assert decode_messages([encode_message(one) for one in messages]) == list(messages)
+    assert to_openai(messages) == json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -324,19 +386,20 @@ def test_a_lone_surrogate_survives() -> None:
 def test_a_lone_surrogate_is_listed_with_its_place(entry: dict[str, Any], where: str) -> None:
     """Most servers refuse such a text, so a reader should know where it is [EXE-07]."""
     _, defects = read({"role": "user", "content": "Hello"}, entry)
+    halves = [one for one in defects if one.kind == "lone_surrogate"]
 
-    assert [(one.kind, one.position, one.where) for one in defects] == [("lone_surrogate", 1, where)]
+    assert [(one.position, one.where) for one in halves] == [(1, where)]
 
 
 def test_the_entry_of_a_lone_surrogate_says_where_in_the_text_it_is() -> None:
-    """A text may be long [EXE-07]."""
-    _, defects = read({"role": "user", "content": "fine \udf89 done"})
+    """A text may be long, and hold many [EXE-07]."""
+    _, defects = read({"role": "user", "content": "fine \udf89 done" + "\ud83d" * 7})
 
-    assert "at 5 of the text, kept as it is" in defects[0].text
+    assert "at 5, 11, 12, 13, 14 and 3 more of the text, replaced by U+FFFD" in defects[0].text
 
 
 def test_a_whole_emoji_is_no_defect() -> None:
-    """Two halves in JSON escapes are one character [EXE-07]."""
+    """Two halves in JSON escapes are one character [EXE-07, KB-041]."""
     messages, defects = read(json.loads('{"role": "user", "content": "\\ud83c\\udf89"}'))
 
     assert (messages[0].text, defects) == ("🎉", ())

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koogbook.messages.message import assistant, tool_result, user
-from koogbook.messages.parts import Attachment, Text, ToolCall, ToolResult
+from koogbook.errors import TranscriptError
+from koogbook.messages.message import Message, assistant, tool_result, user
+from koogbook.messages.parts import Attachment, Foreign, Text, ToolCall, ToolResult
 from koogbook.messages.prompt import Prompt
 from koogbook.transcripts.jsonl import write_jsonl
 from koogbook.transcripts.load import load_transcript, load_transcripts
@@ -80,7 +81,11 @@ def tool_turns(draw: st.DrawFn) -> list[dict[str, Any]]:
         for number in range(count)
     ]
     content = draw(
-        st.just({}) | st.just({"content": None}) | st.just({"content": ""}) | TEXTS.map(_as_content)
+        st.just({})
+        | st.just({"content": None})
+        | st.just({"content": ""})
+        | st.just({"content": [{"type": "text", "text": ""}]})
+        | TEXTS.map(_as_content)
     )
     results = [
         {
@@ -130,12 +135,68 @@ def test_a_chat_survives_two_trips(chat: list[dict[str, Any]]) -> None:
     assert again == messages
 
 
-@pytest.mark.parametrize("text", ["plain", "雨 and 🌧", "cut \ud83d"])
+@pytest.mark.parametrize("text", ["plain", "雨 and 🌧", "\x00\ufeff\uffff"])
 def test_a_written_file_loads_again(tmp_path: Path, text: str) -> None:
-    """Any text comes back from a file, lone surrogates included [EXE-07]."""
+    """Any text comes back from a file [EXE-07]."""
     path = write_openai([user(text)], tmp_path / "one.json")
 
     assert load_transcript(path).messages[0].text == text
+
+
+def test_half_a_character_is_written_and_replaced_where_it_is_read(tmp_path: Path) -> None:
+    """Writing never fails, and who reads the file is told [KB-041]."""
+    transcript = load_transcript(write_openai([user("cut \ud83d")], tmp_path / "one.json"))
+
+    assert transcript.messages[0].text == "cut \ufffd"
+    assert [one.kind for one in transcript.defects] == ["lone_surrogate"]
+
+
+HALVES = [
+    {
+        "role": "user",
+        "name": "a\ud83d",
+        "content": "b\ud83d",
+        "id": "c\ud83d",
+        "weight": {"d\ud83d": "e\ud83d"},
+    },
+    {"role": "user", "id": "c\ude00", "content": [{"type": "text", "text": "f\ud83d", "g": "h\ud83d"}]},
+    {"role": "user", "content": [{"type": "hologram", "beam": "i\ud83d"}]},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "j\ud83d",
+                "type": "function",
+                "function": {"name": "k\ud83d", "arguments": '{"l": "\ud83d"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "j\ud83d", "content": [{"type": "text", "text": "m\ud83d"}]},
+]
+
+
+def test_halves_of_characters_come_out_where_they_were() -> None:
+    """Only what a request would carry is mended; an unchanged message is written as it was [KB-041]."""
+    messages, defects = read_conversation(Conversation(HALVES, "$"))
+
+    assert to_openai(messages) == HALVES
+    assert [one.id for one in messages[:2]] == ["c\ud83d", "c\ude00"]
+    assert {one.kind for one in defects} == {"lone_surrogate", "unknown_part"}
+
+
+@pytest.mark.parametrize("beside", [[], [user("cut \ud83d")]], ids=["alone", "beside half a character"])
+@pytest.mark.parametrize("write", [write_openai, lambda chat, path: write_jsonl([chat], path)])
+def test_a_file_holds_the_characters_and_no_escapes(
+    tmp_path: Path, write: Any, beside: list[Message]
+) -> None:
+    """People read these files, and look for words in them [KB-044]."""
+    chat = [user("我喜欢室内活动，预算 500 元"), assistant("记住了：室内、500 元。"), *beside]
+    path = write(chat, tmp_path / "chat.jsonl")
+    found = load_transcript(path).messages
+
+    assert "室内".encode() in path.read_bytes()
+    assert [one.text for one in found[:2]] == [one.text for one in chat[:2]]
 
 
 def test_what_a_file_says_besides_the_messages_is_written_back(tmp_path: Path) -> None:
@@ -173,6 +234,67 @@ def test_a_changed_message_is_written_as_it_is_now() -> None:
     messages, _ = read_conversation(Conversation(chat, "$"))
 
     assert to_openai([messages[0].with_text("new")]) == [{"role": "user", "content": "new", "weight": 1}]
+
+
+@pytest.mark.parametrize("said", ["", [], [Text("")], [Text(""), Text("")]], ids=repr)
+def test_a_message_of_calls_alone_has_null_as_content(said: Any) -> None:
+    """A server may refuse an empty text that it gave itself [KB-029]."""
+    exported = to_openai([assistant(said, calls=[ToolCall("count", "{}", "a")]), tool_result("a", "7")])
+
+    assert exported[0]["content"] is None
+    assert exported[0]["tool_calls"][0]["function"] == {"name": "count", "arguments": "{}"}
+
+
+def test_an_empty_text_beside_other_parts_is_not_written() -> None:
+    """In no role [KB-029]."""
+    picture = Attachment("image", url="https://example.org/a.png")
+    shown = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    result = tool_result("a", "").with_parts([ToolResult("", "", "a"), picture])
+    exported = to_openai(
+        [
+            user([Text(""), picture]),
+            assistant([Text(""), Text("x")]),
+            assistant(calls=[ToolCall("f", id="a")]),
+            result,
+        ]
+    )
+
+    assert [entry["content"] for entry in exported] == [[shown], "x", None, [shown]]
+
+
+@pytest.mark.parametrize("make", [user, assistant])
+def test_an_empty_message_keeps_its_empty_text(make: Any) -> None:
+    """Only beside calls the format lets the content be null [KB-029]."""
+    assert to_openai([make("")])[0]["content"] == ""
+
+
+@pytest.mark.parametrize(
+    "content", [{"content": ""}, {"content": [{"type": "text", "text": ""}]}, {}], ids=repr
+)
+def test_arguments_that_were_encoded_twice_are_written_as_they_were(content: dict[str, Any]) -> None:
+    """The message holds what they mean, the file what was in it [KB-039]."""
+    function = {"name": "land", "arguments": '"{\\"where\\": \\"here\\"}"'}
+    called = {
+        "role": "assistant",
+        **content,
+        "tool_calls": [{"id": "call_id", "type": "function", "function": function}],
+    }
+    messages, _ = read_conversation(Conversation([{"role": "user", "content": "land it"}, called], "$"))
+
+    assert to_openai(messages)[1] == called
+
+
+def test_a_foreign_part_that_is_no_json_is_refused_by_its_kind() -> None:
+    """A part made in code, not one from a file; the message says which [EXE-07]."""
+    with pytest.raises(TranscriptError, match=r"kind 'sketch' is no JSON.*Nothing was written"):
+        to_openai([user([Foreign("sketch", "{")])])
+
+
+def test_a_result_has_the_id_that_its_call_gets() -> None:
+    """Also where only the result had one [EXE-02]."""
+    exported = to_openai([assistant(calls=[ToolCall("clock")]), tool_result("x", "12:00", tool="clock")])
+
+    assert exported[0]["tool_calls"][0]["id"] == exported[1]["tool_call_id"]
 
 
 def test_calls_without_ids_get_ids_that_their_results_share() -> None:
