@@ -154,7 +154,11 @@ class FixedClock:
         return self._elapsed
 
 
-_current: Clock = SystemClock()
+#: For looks at the process itself, such as who waits for whom: they are no part of what a program says of itself.
+MACHINE = SystemClock()
+_current: Clock = MACHINE
+#: Seconds that only grow. The reading of the clock in use itself: it is asked for at every step.
+monotonic: Callable[[], float] = _current.monotonic
 
 
 def current() -> Clock:
@@ -165,11 +169,6 @@ def current() -> Clock:
 def now() -> datetime:
     """Wall time, aware, UTC."""
     return _current.now()
-
-
-def monotonic() -> float:
-    """Seconds that only grow."""
-    return _current.monotonic()
 
 
 def glance() -> float:
@@ -187,6 +186,37 @@ def call_later(seconds: float, callback: Callable[[], None]) -> TimerHandle:
     return _current.call_later(seconds, callback)
 
 
+def deadline(seconds: float, callback: Callable[[], None]) -> TimerHandle:
+    """Call once after so many seconds of the clock in use, or of the machine's where a fixed clock is not moved on.
+
+    For what has to end: while all tasks wait, nobody moves a fixed clock.
+    """
+    if isinstance(_current, FixedClock):
+        return _EitherTimer(_current, seconds, callback)
+    return _current.call_later(seconds, callback)
+
+
+class _EitherTimer:
+    """A timer on a fixed clock and one on the machine's; the first that comes calls, and the other one never does."""
+
+    __slots__ = ("_callback", "_timers")
+
+    def __init__(self, fixed: FixedClock, seconds: float, callback: Callable[[], None]) -> None:
+        self._callback: Callable[[], None] | None = callback
+        self._timers = (fixed.call_later(seconds, self._come), MACHINE.call_later(seconds, self._come))
+
+    def cancel(self) -> None:
+        self._callback = None
+        for timer in self._timers:
+            timer.cancel()
+
+    def _come(self) -> None:
+        callback = self._callback
+        self.cancel()
+        if callback is not None:
+            callback()
+
+
 def new_id() -> str:
     """A fresh id: 16 hexadecimal digits."""
     return _current.new_id()
@@ -197,19 +227,22 @@ def deterministic(seed: int = 0, *, start: datetime = datetime(2026, 1, 1, 9, 0,
 
     Each reading of the clock moves it on by one millisecond, so that durations have a shape.
     """
-    global _current
     fixed = FixedClock(start, tick=timedelta(milliseconds=1), seed=seed)
-    _current = fixed
+    _take(fixed)
     return fixed
 
 
 @contextmanager
 def use(clock: Clock) -> Iterator[Clock]:
     """Use this clock inside the block, then the one before."""
-    global _current
     before = _current
-    _current = clock
+    _take(clock)
     try:
         yield clock
     finally:
-        _current = before
+        _take(before)
+
+
+def _take(clock: Clock) -> None:
+    global _current, monotonic
+    _current, monotonic = clock, clock.monotonic

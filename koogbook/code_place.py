@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from functools import lru_cache
 from types import FrameType
@@ -11,11 +12,13 @@ from msgspec import Struct
 
 _RUNTIME = (
     "koogbook.agents.",
+    "koogbook.code_place.",
     "koogbook.compression.",
     "koogbook.features.",
     "koogbook.llm.",
     "koogbook.runtime.",
 )
+_LINES_AROUND = 2
 
 
 class Cell(Struct, frozen=True):
@@ -24,6 +27,14 @@ class Cell(Struct, frozen=True):
     id: str
     run: int
     name: str
+
+
+class CodeExcerpt(Struct, frozen=True):
+    """A few lines of code around the one meant; ``first`` is the number of the first one, ``marked`` of that one."""
+
+    first: int
+    marked: int
+    lines: tuple[str, ...]
 
 
 class Notebook(Protocol):
@@ -56,15 +67,37 @@ def defining_cell() -> Cell | None:
 
 def calling_place() -> str:
     """``file:line`` of the nearest frame outside the runtime, ``cell 3:line`` for the code of a cell."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and _is_runtime(frame.f_globals.get("__name__", "")):
+    return calling_line()[0]
+
+
+def calling_line(above: int = 0) -> tuple[str, str, int]:
+    """The place as :func:`calling_place` gives it, with the file name of its code and the number of its line.
+
+    ``above`` is how many frames above the caller are the runtime's for certain.
+    """
+    frame = sys._getframe(1 + above)
+    while (kind := _kind_of(frame.f_globals.get("__name__", ""))) == "runtime" and frame.f_back is not None:
         frame = frame.f_back
-    if frame.f_globals.get("__name__", "").startswith(_MAGICS):
+    if kind == "magic":
         frame = _cell_of(frame)
-    path = frame.f_code.co_filename
+    path, line = frame.f_code.co_filename, frame.f_lineno
     # The notebook is asked each time: a cell that runs again has the file name from before and another number.
     named = None if _notebook is None else _notebook.file_name(path)
-    return f"{named or _file_name(path)}:{frame.f_lineno}"
+    return f"{named}:{line}" if named else _in_file(path, line), path, line
+
+
+def excerpt(path: str, line: int) -> CodeExcerpt | None:
+    """Five lines of the code of this file name around this one, as they are now; None where it cannot be read.
+
+    The code of a cell has its file name, too.
+    """
+    linecache.checkcache(path)
+    lines = linecache.getlines(path)
+    if not 1 <= line <= len(lines):
+        return None
+    first = max(1, line - _LINES_AROUND)
+    shown = lines[first - 1 : line + _LINES_AROUND]
+    return CodeExcerpt(first, line, tuple(one.rstrip("\n") for one in shown))
 
 
 def _cell_of(magic: FrameType) -> FrameType:
@@ -78,10 +111,12 @@ def _cell_of(magic: FrameType) -> FrameType:
 
 
 @lru_cache(maxsize=1024)
-def _is_runtime(module: str) -> bool:
-    return f"{module}.".startswith(_RUNTIME)
+def _kind_of(module: str) -> str:
+    if f"{module}.".startswith(_RUNTIME):
+        return "runtime"
+    return "magic" if module.startswith(_MAGICS) else ""
 
 
 @lru_cache(maxsize=1024)
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
+def _in_file(path: str, line: int) -> str:
+    return f"{path.rpartition('/')[2]}:{line}"

@@ -8,7 +8,8 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- SessionClosedError        (RuntimeError)   a session was used after its block
     |  |- NestedSessionError        (RuntimeError)   a second session on the context this task holds
     |  |- SessionTimeoutError       (TimeoutError)   the wait for the lock was over its limit
-    |  `- WrongLoopError            (RuntimeError)   an object of one event loop was used on another
+    |  |- WrongLoopError            (RuntimeError)   an object of one event loop was used on another
+    |  `- StreamOpenError           (RuntimeError)   the history was used before a streamed answer was whole
     |- MessageError                 (ValueError)     a message that cannot be
     |  |- DuplicateMessageError                      the prompt holds this message already
     |  `- ToolPairingError                           a call without its result, or the other way round
@@ -16,8 +17,10 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- UnencodableValueError                      saving would lose something
     |  `- UndecodableValueError                      what is stored does not fit the declared type
     |- TranscriptError              (ValueError)     a file that is no conversation
+    |- TraceError                   (ValueError)     a file that is no trace, or an event that cannot be in one
     |- ExecutorError
     |  |- ExecutorClosedError       (RuntimeError)
+    |  |- StructuredOutputError                      no answer fitted the schema
     |  `- ScriptExhaustedError      (LookupError)    a scripted executor has no answer left
     |- GraphError
     |  |- StrategyCheckError        (ValueError)     the graph cannot run
@@ -86,6 +89,10 @@ class WrongLoopError(SessionError, RuntimeError):
     """An object that belongs to one event loop was used on another."""
 
 
+class StreamOpenError(SessionError, RuntimeError):
+    """The history was changed, or another request made, while a streamed answer was not whole yet."""
+
+
 # ------------------------------------------------------------------------------------------- messages
 
 
@@ -129,6 +136,10 @@ class TranscriptError(KoogbookError, ValueError):
     """A file that cannot be read as a conversation."""
 
 
+class TraceError(KoogbookError, ValueError):
+    """A file that cannot be read or written as a trace, or an event that cannot stand in one."""
+
+
 # ------------------------------------------------------------------------------------------- executors
 
 
@@ -138,6 +149,14 @@ class ExecutorError(KoogbookError):
 
 class ExecutorClosedError(ExecutorError, RuntimeError):
     """The executor was closed before this request."""
+
+
+class StructuredOutputError(ExecutorError):
+    """None of the model's answers fitted the schema; nothing was appended. ``answers`` are what came, in order."""
+
+    def __init__(self, message: str, *, answers: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.answers = answers
 
 
 class ScriptExhaustedError(ExecutorError, LookupError):

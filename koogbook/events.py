@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from koogbook.code_place import CodeExcerpt
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Usage
 
@@ -188,10 +189,17 @@ class SessionClosed(SessionEvent, frozen=True, kw_only=True):
 
 
 class SessionRefused(SessionEvent, frozen=True, kw_only=True):
-    """A nested session was refused; ``first`` is the place of the one that is still open."""
+    """A nested session was refused; ``first`` is the place of the one that is still open.
+
+    ``first_code`` and ``code`` are the lines around both places, None where the code cannot be read. ``waits`` says
+    how the holder waits for the task that asked, empty where both are one task.
+    """
 
     first: str
     first_mode: SessionMode
+    first_code: CodeExcerpt | None = None
+    code: CodeExcerpt | None = None
+    waits: str = ""
 
 
 class SessionTimedOut(SessionEvent, frozen=True, kw_only=True):
@@ -250,6 +258,30 @@ class LLMCallFailed(Event, frozen=True, kw_only=True):
     seconds: float
     error: str
     cancelled: bool = False
+
+
+class LLMStreamingStarting(LLMCallStarting, frozen=True, kw_only=True):
+    """A request goes to the executor, and its answer comes in frames (Koog's LLMStreamingStarting)."""
+
+
+class LLMStreamingFrame(Event, frozen=True, kw_only=True):
+    """A piece of the answer came (Koog's LLMStreamingFrameReceived); ``kind`` is what it is a piece of."""
+
+    call: int
+    kind: Literal["text", "reasoning", "tool call"]
+    text: str
+
+
+class LLMStreamingCompleted(LLMCallCompleted, frozen=True, kw_only=True):
+    """The last frame came (Koog's LLMStreamingCompleted)."""
+
+    frames: int = 0
+
+
+class LLMStreamingFailed(LLMCallFailed, frozen=True, kw_only=True):
+    """The stream broke off, or was left before its end: ``cancelled`` (Koog's LLMStreamingFailed)."""
+
+    frames: int = 0
 
 
 # ------------------------------------------------------------------------------------------- tools

@@ -208,9 +208,23 @@ class Subscription:
 
 
 class EventLog:
-    """The events of one run: makes them, keeps them, hands them to the listeners."""
+    """The events of one run: makes them, keeps them, hands them to the listeners.
 
-    __slots__ = ("_subscriptions", "acted", "events", "offset", "run_id", "session_id")
+    ``add`` records an event that has all its fields: what happens at every step is made without a detour. It raises
+    what a listener raised that was installed with ``on_handler_error="raise"``. ``add_quietly`` is for a moment that
+    may not fail, see :meth:`emit_quietly`. Without listeners there is nothing to either but keeping the event.
+    """
+
+    __slots__ = (
+        "_subscriptions",
+        "acted",
+        "add",
+        "add_quietly",
+        "events",
+        "offset",
+        "run_id",
+        "session_id",
+    )
 
     def __init__(self, run_id: str, session_id: str, subscriptions: Sequence[Subscription] = ()) -> None:
         self.run_id = run_id
@@ -219,6 +233,8 @@ class EventLog:
         #: Keys of the features that changed or kept something in this run, in the order they first did.
         self.acted: dict[str, None] = {}
         self._subscriptions = tuple(subscriptions)
+        self.add: Callable[[Event], None] = self._add if subscriptions else self.events.append
+        self.add_quietly: Callable[[Event], None] = self._add_quietly if subscriptions else self.events.append
         #: What is added to the monotonic time to get the wall time.
         self.offset = clock.now().timestamp() - clock.monotonic()
 
@@ -236,22 +252,21 @@ class EventLog:
         What a listener raises is recorded as :class:`HandlerFailed`, whatever it was installed with, so that it never
         takes the place of the exception, or of the cancellation, that the event is about.
         """
-        self.add(self._made(kind, path, fields), may_raise=False)
+        self.add_quietly(self._made(kind, path, fields))
 
     def notice(self, kind: str, text: str, *, level: Literal["info", "warning"] = "warning") -> None:
         """Record that something was skipped, repaired, ignored, or needs a look."""
         self.emit(Notice, kind=kind, text=text, level=level)
 
-    def add(self, event: Event, *, may_raise: bool = True) -> None:
-        """Record an event that has all its fields: what happens at every step is made without a detour.
-
-        Raises:
-            Exception: As for :meth:`emit`.
-        """
+    def _add(self, event: Event) -> None:
         self.events.append(event)
         for subscription in self._subscriptions:
-            if not subscription.kinds or isinstance(event, subscription.kinds):
-                self._deliver(subscription, event, may_raise)
+            self._deliver(subscription, event, may_raise=True)
+
+    def _add_quietly(self, event: Event) -> None:
+        self.events.append(event)
+        for subscription in self._subscriptions:
+            self._deliver(subscription, event, may_raise=False)
 
     def _made(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
         # The fields are this call's own, so they are filled up in place: merging two sets of them costs more than
@@ -263,7 +278,9 @@ class EventLog:
         fields["path"] = current_path.get() if path is None else path
         return kind(**fields)
 
-    def _deliver(self, subscription: Subscription, event: Event, may_raise: bool) -> None:
+    def _deliver(self, subscription: Subscription, event: Event, *, may_raise: bool) -> None:
+        if subscription.kinds and not isinstance(event, subscription.kinds):
+            return
         try:
             returned = subscription.listener(event)
             if returned is not None and inspect.isawaitable(returned):

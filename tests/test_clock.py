@@ -203,3 +203,60 @@ def test_a_fixed_clock_prints_the_same_in_every_process() -> None:
     fixed.advance(1.5)
 
     assert repr(fixed) == "<fixed clock, 1.5 s after 2026-01-01 09:00 UTC>"
+
+
+# ------------------------------------------------------------------------------------------- deadlines
+
+
+async def test_a_deadline_comes_when_a_fixed_clock_is_moved_on_so_far(fixed_clock: FixedClock) -> None:
+    """Not a moment before, and once."""
+    called: list[float] = []
+    clock.deadline(60, lambda: called.append(clock.monotonic()))
+    fixed_clock.advance(59.9)
+    before = list(called)
+    fixed_clock.advance(0.1)
+    fixed_clock.advance(100)
+
+    assert (before, called) == ([], [60.0])
+
+
+async def test_a_deadline_comes_though_nobody_moves_a_fixed_clock(fixed_clock: FixedClock) -> None:
+    """So that a program with a fixed clock does not hang where it would have been ended."""
+    came, called = asyncio.Event(), []
+    clock.deadline(0.01, lambda: (called.append("came"), came.set()))
+    await asyncio.wait_for(came.wait(), 60)
+    fixed_clock.advance(100)
+
+    assert called == ["came"]
+    assert clock.monotonic() == 100
+
+
+async def test_a_cancelled_deadline_stays_silent_on_both_clocks(fixed_clock: FixedClock) -> None:
+    """Whichever would have come first."""
+    called: list[str] = []
+    clock.deadline(0.01, lambda: called.append("no")).cancel()
+    clock.deadline(60, lambda: called.append("no")).cancel()
+    fixed_clock.advance(100)
+    await asyncio.sleep(0.03)
+
+    assert called == []
+
+
+async def test_a_deadline_of_the_machines_clock_is_a_timer() -> None:
+    """It comes by itself."""
+    came = asyncio.Event()
+    clock.deadline(0.0, came.set)
+
+    assert await asyncio.wait_for(came.wait(), 60)
+
+
+def test_the_monotonic_time_is_that_of_the_clock_in_use(own_clock: None) -> None:
+    """Also where the clock was changed after the module had been imported."""
+    with clock.use(FixedClock()) as fixed:
+        fixed.advance(5)  # type: ignore[attr-defined]
+        inside = clock.monotonic()
+    deterministic = clock.deterministic()
+    deterministic.advance(70)
+
+    assert inside == 5
+    assert round(clock.monotonic()) == 70

@@ -148,8 +148,9 @@ def _line(event: Event) -> str:
         case SessionDiscarded(who=who, place=place, error=error):
             why = f" ({error})" if error.rstrip(": ") != "CancelledError" else ""
             return f"session discarded: {who} at {place}, nothing was committed{why}"
-        case SessionRefused(who=who, place=place, first=first):
-            return f"nested session refused: {who} at {place}, while {first} was open"
+        case SessionRefused(who=who, place=place, first=first, waits=waits):
+            why = f", whose task waits for it ({waits})" if waits else ""
+            return f"nested session refused: {who} at {place}, while {first} was open{why}"
         case SessionTimedOut(who=who, place=place, holders=holders):
             return f"session gave up waiting: {who} at {place}, held by {', '.join(holders)}"
         case SessionSlow(who=who, place=place, held=held):
@@ -158,6 +159,8 @@ def _line(event: Event) -> str:
             return f"node stopped: {path}"
         case NodeFailed(path=path, error=error):
             return f"node failed: {path}: {error}"
+        case LLMCallFailed(call=call, purpose=purpose, cancelled=True):
+            return f"request {call} ({purpose}) was stopped before its answer was whole"
         case LLMCallFailed(call=call, purpose=purpose, error=error):
             return f"request {call} ({purpose}) failed: {error}"
         case ToolValidationFailed(tool=tool, error=error) | ToolCallFailed(tool=tool, error=error):

@@ -20,7 +20,7 @@ from koogbook.events import CompressionCompleted, CompressionFailed
 from koogbook.llm.calls import ModelCalls
 from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import PromptExecutor
-from koogbook.llm.session import LLMWriteSession
+from koogbook.llm.write_session import LLMWriteSession
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel

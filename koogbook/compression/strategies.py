@@ -16,7 +16,7 @@ from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt
 
 if TYPE_CHECKING:
-    from koogbook.llm.session import LLMWriteSession
+    from koogbook.llm.write_session import LLMWriteSession
 
 
 class _Unchanged(Enum):

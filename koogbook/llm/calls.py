@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from koogbook import clock
 from koogbook.errors import ExecutorError
-from koogbook.events import LLMCallCompleted, LLMCallFailed, LLMCallStarting
-from koogbook.llm.executor import PromptExecutor
+from koogbook.events import (
+    LLMCallCompleted,
+    LLMCallFailed,
+    LLMCallStarting,
+    LLMStreamingCompleted,
+    LLMStreamingFailed,
+    LLMStreamingFrame,
+    LLMStreamingStarting,
+)
+from koogbook.llm.executor import (
+    EndFrame,
+    PromptExecutor,
+    ReasoningFrame,
+    TextFrame,
+    ToolCallFrame,
+    frames_of,
+)
 from koogbook.llm.request import Purpose, Request
+from koogbook.llm.streaming import Emit, FrameStream, StreamLeft
 from koogbook.messages.message import Message
 from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrappers
+
+#: The events of a request: it starts, is answered, fails.
+_WHOLE = (LLMCallStarting, LLMCallCompleted, LLMCallFailed)
+_IN_FRAMES = (LLMStreamingStarting, LLMStreamingCompleted, LLMStreamingFailed)
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -39,7 +60,7 @@ class PurposeUsage(Struct, frozen=True, kw_only=True):
 class ModelCalls:
     """The way from a session to the executor, shared by all contexts of a run."""
 
-    __slots__ = ("_chain", "executor", "log", "records")
+    __slots__ = ("_around", "_chain", "executor", "log", "records")
 
     def __init__(
         self, executor: PromptExecutor, log: EventLog, interceptors: Sequence[Interceptor] = ()
@@ -47,9 +68,8 @@ class ModelCalls:
         self.executor = executor
         self.log = log
         self.records: list[CallRecord] = []
-        self._chain: Callable[[Request], Awaitable[Message]] = wrapped(
-            wrappers(interceptors, "around_llm_call", log.acted), self._send
-        )
+        self._around = wrappers(interceptors, "around_llm_call", log.acted)
+        self._chain: Callable[[Request], Awaitable[Message]] = wrapped(self._around, self._send)
 
     async def execute(self, request: Request) -> Message:
         """The executor's answer to this request, after the interceptors had their say.
@@ -60,6 +80,28 @@ class ModelCalls:
         reply = await self._chain(request)
         _require_answer(reply, "The chain of interceptors")
         return reply
+
+    def stream(self, request: Request) -> FrameStream:
+        """The same in frames; the last one, an :class:`EndFrame`, has what the interceptors made of the answer.
+
+        Nothing is sent before the first frame is asked for. An interceptor may ask again only as long as no frame was
+        given, and where it answers by itself, its answer comes in frames as well.
+
+        Raises:
+            ExecutorError: On reading: what came back is no assistant message, or the stream has no last frame.
+        """
+
+        async def answered(emit: Emit) -> Message:
+            reader = _Reader(emit)
+            reply: Message = await wrapped(self._around, partial(self._send, reader=reader))(request)
+            _require_answer(reply, "The chain of interceptors")
+            if not reader.frames:
+                for frame in frames_of(reply):
+                    if not isinstance(frame, EndFrame):
+                        await emit(frame)
+            return reply
+
+        return FrameStream(answered)
 
     def usage(self) -> tuple[PurposeUsage, ...]:
         """What was spent, for each purpose apart."""
@@ -78,7 +120,8 @@ class ModelCalls:
             for purpose, sums in spent.items()
         )
 
-    async def _send(self, request: Request) -> Message:
+    async def _send(self, request: Request, reader: _Reader | None = None) -> Message:
+        starting, completed, failed = _WHOLE if reader is None else _IN_FRAMES
         number = len(self.records) + 1
         self.records.append(
             CallRecord(number=number, path=current_path.get(), request=request, reply=None, seconds=0.0)
@@ -86,7 +129,7 @@ class ModelCalls:
         started = clock.monotonic()
         try:
             self.log.emit(
-                LLMCallStarting,
+                starting,
                 call=number,
                 purpose=request.purpose,
                 model=str(request.model),
@@ -94,26 +137,63 @@ class ModelCalls:
                 tokens=request.tokens,
                 tools=tuple(spec.name for spec in request.tools),
             )
-            reply = await self.executor.execute(request)
+            if reader is None:
+                reply = await self.executor.execute(request)
+            else:
+                reply = await self._read(request, number, reader)
             _require_answer(reply, f"The executor {type(self.executor).__name__}")
         except BaseException as problem:
-            self._failed(number, request, clock.monotonic() - started, problem)
+            self._failed(failed, number, request, clock.monotonic() - started, problem, reader)
             raise
         seconds = clock.monotonic() - started
         self.records[number - 1] = CallRecord(
             number=number, path=current_path.get(), request=request, reply=reply, seconds=seconds
         )
         self.log.emit(
-            LLMCallCompleted,
+            completed,
             call=number,
             purpose=request.purpose,
             seconds=seconds,
             usage=reply.usage,
             finish_reason=reply.finish_reason,
+            **_frames(reader),
         )
         return reply
 
-    def _failed(self, number: int, request: Request, seconds: float, problem: BaseException) -> None:
+    async def _read(self, request: Request, number: int, reader: _Reader) -> Message:
+        """The answer of a stream whose frames go to the reader, one by one."""
+        if reader.frames:
+            raise ExecutorError(
+                "An interceptor asked again after a part of the answer was given to its reader, who cannot take it "
+                "back. Nothing was appended. Ask again only as long as no frame came."
+            )
+        frames = self.executor.stream(request)
+        try:
+            async for frame in frames:
+                if isinstance(frame, EndFrame):
+                    return frame.message
+                reader.frames += 1
+                kind, text = _told(frame)
+                self.log.emit(LLMStreamingFrame, call=number, kind=kind, text=text)
+                await reader.emit(frame)
+        finally:
+            close = getattr(frames, "aclose", None)
+            if close is not None:
+                await close()
+        raise ExecutorError(
+            f"The executor {type(self.executor).__name__} ended its stream after {reader.frames} frames without the "
+            "last one, an EndFrame with the whole answer: it broke off. Nothing was appended."
+        )
+
+    def _failed(
+        self,
+        kind: type[LLMCallFailed],
+        number: int,
+        request: Request,
+        seconds: float,
+        problem: BaseException,
+        reader: _Reader | None,
+    ) -> None:
         error = f"{type(problem).__name__}: {problem}"
         self.records[number - 1] = CallRecord(
             number=number,
@@ -124,13 +204,44 @@ class ModelCalls:
             error=error,
         )
         self.log.emit_quietly(
-            LLMCallFailed,
+            kind,
             call=number,
             purpose=request.purpose,
             seconds=seconds,
             error=error,
-            cancelled=isinstance(problem, asyncio.CancelledError),
+            cancelled=isinstance(problem, asyncio.CancelledError | StreamLeft),
+            **_frames(reader),
         )
+
+
+class _Reader:
+    """Who reads a streamed answer, and how many frames it has got."""
+
+    __slots__ = ("emit", "frames")
+
+    def __init__(self, emit: Emit) -> None:
+        self.emit = emit
+        self.frames = 0
+
+
+def _frames(reader: _Reader | None) -> dict[str, int]:
+    return {} if reader is None else {"frames": reader.frames}
+
+
+def _told(frame: TextFrame | ReasoningFrame | ToolCallFrame) -> tuple[str, str]:
+    """What an event says of a frame: its kind and its text."""
+    match frame:
+        case TextFrame(text=text):
+            return "text", text
+        case ReasoningFrame(text=text):
+            return "reasoning", text
+        case ToolCallFrame(call=call):
+            return "tool call", f"{call.tool} {call.args}"
+        case _:
+            raise ExecutorError(
+                f"A stream gives frames, and {frame!r:.60} is none: TextFrame, ReasoningFrame, ToolCallFrame, and "
+                "an EndFrame at its end. Nothing was appended."
+            )
 
 
 def _require_answer(reply: object, who: str) -> None:

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
+import asyncio
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
 from koogbook import clock
-from koogbook.code_place import calling_place
-from koogbook.errors import NestedSessionError, SessionClosedError, SessionTimeoutError
-from koogbook.events import (
-    PromptChanged,
-    SessionAcquired,
-    SessionClosed,
-    SessionCommitted,
-    SessionDiscarded,
-    SessionEvent,
-    SessionOpened,
-    SessionRefused,
-    SessionSlow,
-    SessionTimedOut,
-    SessionWaiting,
-)
 from koogbook.llm.calls import ModelCalls
-from koogbook.llm.rw_lock import LockStatistics, Mode, RWLock, Ticket, require_timeout
-from koogbook.llm.session import LLMReadSession, LLMWriteSession
+from koogbook.llm.rw_lock import LockStatistics, RWLock, Ticket, require_timeout
+from koogbook.llm.scope import SessionScope
+from koogbook.llm.session import LLMReadSession
+from koogbook.llm.write_session import LLMWriteSession
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.model import LLModel
 from koogbook.messages.prompt import Prompt
-from koogbook.pipeline import EventLog, current_path
+from koogbook.pipeline import EventLog
 from koogbook.tools.tool import ToolRegistry
 
 #: (session, strategy or None, preserve_memory, allow_longer) -> what became of each message
 Compressor = Callable[[LLMWriteSession, Any, bool, bool | None], Awaitable[Ledger]]
-
-_session_numbers = itertools.count(1)
-_CLOCK_ERROR = 1e-6  # seconds; timers and sums of floats are not more exact
-_Session = TypeVar("_Session", bound=LLMReadSession)
 
 
 class Committed(Struct, frozen=True):
@@ -59,13 +41,14 @@ class LLMContext:
 
     ``compat="koog"`` switches Koog's own defaults on where they are less careful.
 
-    The lock guards this one context. It orders neither two runs on one session id nor other processes.
+    The lock guards this one context. It orders neither two runs on one session id nor other processes. ``lock`` is
+    another one than the fair :class:`RWLock` that is made where it is left out.
     """
 
     __slots__ = (
         "__weakref__",
-        "_open",
-        "_watch",
+        "_scopes",
+        "_watched",
         "calls",
         "committed",
         "compat",
@@ -89,6 +72,7 @@ class LLMContext:
         wait_limit: float = 10.0,
         slow_after: float = 30.0,
         compat: str = "",
+        lock: RWLock | None = None,
     ) -> None:
         self.name = name
         self.compat = compat
@@ -98,19 +82,25 @@ class LLMContext:
         self.compressor = compressor
         self.wait_limit = require_timeout(wait_limit)
         self.slow_after = slow_after
-        self.lock = RWLock(name)
-        self._open: dict[int, SessionScope[Any]] = {}
-        self._watch: clock.TimerHandle | None = None
+        self.lock = RWLock(name) if lock is None else lock
+        #: The sessions that hold the lock or wait for it.
+        self._scopes: dict[int, SessionScope[Any]] = {}
+        #: The loop on which somebody looks after slow sessions; None when nobody does.
+        self._watched: asyncio.AbstractEventLoop | None = None
 
     def read_session(self, *, timeout: float | None = None) -> SessionScope[LLMReadSession]:
         """A scope that reads (Koog's ``readSession``): ``async with ctx.llm.read_session() as session``.
+
+        A task that reads already joins what it holds and never waits. Otherwise as for :meth:`write_session`.
 
         ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
 
         Raises:
             ValueError: ``timeout`` is negative or not a number.
-            NestedSessionError: On entering, when this task has a write session open on the same context.
+            NestedSessionError: On entering, when this task, or one that waits for it, has a session open on the same
+                context that excludes this one.
             SessionTimeoutError: On entering, when the lock was not to be had in time.
+            WrongLoopError: On entering, when sessions on this context are open or wait on another event loop.
         """
         return SessionScope(self, LLMReadSession, "read", timeout)
 
@@ -121,10 +111,19 @@ class LLMContext:
 
         ``timeout`` bounds the wait for the lock, in seconds (default 10; ``math.inf`` waits for ever).
 
+        The lock is not re-entrant. Where Koog hangs for ever, a second session of the task that holds the lock is
+        refused at once. One of another task is refused within a moment when the holder waits for that task: by
+        ``await``, ``asyncio.gather``, ``wait`` for all, ``wait_for``, ``shield`` or the end of a ``TaskGroup``, through
+        any number of tasks and other contexts between. A wait by way of a queue, an event, a condition, a thread,
+        ``as_completed``, ``wait`` for the first one, or the groups of other libraries cannot be seen: there the
+        ``timeout`` ends it. A task that the holder does not wait for just waits.
+
         Raises:
             ValueError: ``timeout`` is negative or not a number.
-            NestedSessionError: On entering, when this task has any session open on the same context.
+            NestedSessionError: On entering, when this task, or one that waits for it, has a session open on the same
+                context.
             SessionTimeoutError: On entering, when the lock was not to be had in time.
+            WrongLoopError: On entering, when sessions on this context are open or wait on another event loop.
         """
         return SessionScope(self, LLMWriteSession, "write", timeout)
 
@@ -132,189 +131,52 @@ class LLMContext:
         """Who holds the lock and who waits, without taking it."""
         return self.lock.statistics()
 
-    def entered(self, scope: SessionScope[Any], number: int) -> None:
-        """A session holds the lock now; one timer for all of them looks after those that hold it for long."""
-        self._open[number] = scope
-        if self._watch is None:
-            self._look_after(self.slow_after)
+    def _commit(self, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> Prompt:
+        """Write back what a session changed; the prompt that was there before."""
+        before = self.committed.prompt
+        self.committed = Committed(prompt, tools, model)
+        return before
 
-    def left(self, number: int) -> None:
-        """A session holds the lock no more."""
-        self._open.pop(number, None)
+    def _drop(self, left_behind: Sequence[Ticket]) -> None:
+        """End the sessions of an event loop that was closed while they were open or waited: nothing there goes on."""
+        for ticket in left_behind:
+            self._scopes.pop(ticket.number).drop()
+        named = ", ".join(
+            f"the {one.mode} session of {one.who or 'a task'} at {one.place}" for one in left_behind
+        )
+        self.log.notice(
+            "sessions dropped",
+            f"The event loop that context {self.name!r} was used on is closed, and sessions were left on it: {named}. "
+            "They were ended and nothing of them was committed; the context can be used on this loop.",
+        )
 
-    def _look(self) -> None:
-        ages = [scope.report_if_slow(self.slow_after) for scope in list(self._open.values())]
-        young = [age for age in ages if age is not None]
-        self._watch = None
-        if young:
-            self._look_after(self.slow_after - max(young))
+    def _watch(self, loop: asyncio.AbstractEventLoop | None, seconds: float | None = None) -> None:
+        """Look after the sessions that hold the lock for long, with one timer for all of them, on the running loop.
 
-    def _look_after(self, seconds: float) -> None:
-        # The timer stays when the run has ended, which is cheaper than to cancel one for each session; it may not keep
-        # the context alive.
+        The timer stays when the run has ended, which is cheaper than to cancel one for each session; it does not keep
+        the context alive.
+        """
+        self._watched = loop
         weak_look = weakref.WeakMethod(self._look)
-        self._watch = clock.call_later(seconds, partial(_call_if_alive, weak_look))
+        clock.call_later(
+            self.slow_after if seconds is None else seconds, partial(_call_if_alive, weak_look, loop)
+        )
+
+    def _look(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        if self._watched is not loop:
+            return
+        ages = [scope.report_if_slow(self.slow_after) for scope in list(self._scopes.values())]
+        young = [age for age in ages if age is not None]
+        self._watched = None
+        if young:
+            self._watch(loop, self.slow_after - max(young))
 
     def restore(self, committed: Committed) -> None:
         """Put back a saved state before a run goes on; no session may be open."""
         self.committed = committed
 
 
-class SessionScope(Generic[_Session]):
-    """The ``async with`` around one session; made by the context, used once."""
-
-    __slots__ = (
-        "_acquired",
-        "_asked",
-        "_context",
-        "_kind",
-        "_path",
-        "_reported",
-        "_session",
-        "_ticket",
-        "_timeout",
-    )
-
-    def __init__(self, context: LLMContext, kind: type[_Session], mode: Mode, timeout: float | None) -> None:
-        self._context = context
-        self._kind = kind
-        self._timeout = context.wait_limit if timeout is None else require_timeout(timeout)
-        self._session: _Session | None = None
-        self._reported = False
-        self._asked: float | None = None
-        self._acquired: float | None = None
-        self._path = current_path.get()
-        who = self._path.rpartition("/")[2]
-        self._ticket = Ticket(next(_session_numbers), mode, who, calling_place())
-
-    async def __aenter__(self) -> _Session:
-        lock, ticket = self._context.lock, self._ticket
-        if self._asked is not None:
-            raise SessionClosedError(
-                f"The session from {ticket.place} was entered before, and each is for one block. Nothing was changed. "
-                "Ask the context for another one: ctx.llm.write_session() or ctx.llm.read_session()."
-            )
-        self._asked = ticket.since = clock.monotonic()
-        try:
-            self._emit(SessionOpened)
-            if not lock.try_acquire(ticket):
-                self._emit(SessionWaiting, ahead=lock.ahead_of(ticket))
-                await lock.wait(ticket, self._timeout)
-            self._acquired = clock.monotonic()
-            self._emit(SessionAcquired, waited=self._acquired - self._asked)
-            self._context.entered(self, ticket.number)
-            state = self._context.committed
-            self._session = self._kind(self._context, state.prompt, state.tools, state.model)
-        except BaseException as problem:
-            self._not_entered(problem)
-            raise
-        return self._session
-
-    def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> Coroutine[Any, Any, None]:
-        # A plain function: it is done before anything is awaited, so that no cancellation, not even one of a task that
-        # was made of it and never ran, comes between commit and release.
-        self._leave(problem)
-        return _nothing()
-
-    def _leave(self, problem: BaseException | None) -> None:
-        context, session = self._context, self._session
-        if session is None or session._closed:
-            raise SessionClosedError(
-                f"The session from {self._ticket.place} is not open. Nothing was changed."
-            )
-        context.left(self._ticket.number)
-        before = context.committed
-        writes = self._ticket.mode == "write"
-        if writes and problem is None:
-            context.committed = Committed(session._prompt, session._tools, session._model)
-        session._close()
-        context.lock.release(self._ticket)
-        if problem is not None:
-            self._discarded(problem)
-            return
-        try:
-            if writes:
-                self._committed(before.prompt, session._prompt)
-        except BaseException:
-            self._emit(SessionClosed, quietly=True, held=self._held_for())
-            raise
-        self._emit(SessionClosed, held=self._held_for())
-
-    def _not_entered(self, problem: BaseException) -> None:
-        """Leave lock and queue, whatever it was that went wrong, and say so."""
-        lock, ticket = self._context.lock, self._ticket
-        holders = _held(lock.statistics())
-        lock.withdraw(ticket)
-        self._context.left(ticket.number)
-        if self._acquired is not None:
-            self._discarded(problem)
-        elif isinstance(problem, NestedSessionError):
-            mode = next((entry.mode for entry in holders if entry.place == problem.first), "write")
-            self._emit(SessionRefused, quietly=True, first=problem.first, first_mode=mode)
-        elif isinstance(problem, SessionTimeoutError):
-            waited = clock.monotonic() - (self._asked or 0.0)
-            named = tuple(f"{entry.who} {entry.place}" for entry in holders)
-            self._emit(SessionTimedOut, quietly=True, waited=waited, holders=named)
-        else:
-            self._emit(SessionClosed, quietly=True)
-
-    def _discarded(self, problem: BaseException) -> None:
-        if self._ticket.mode == "write":
-            self._emit(SessionDiscarded, quietly=True, error=f"{type(problem).__name__}: {problem}")
-        self._emit(SessionClosed, quietly=True, held=self._held_for())
-
-    def _held_for(self) -> float:
-        return 0.0 if self._acquired is None else clock.monotonic() - self._acquired
-
-    def _committed(self, before: Prompt, after: Prompt) -> None:
-        self._emit(SessionCommitted, messages=len(after), tokens=after.tokens)
-        if after is not before and (len(after) != len(before) or not after.is_extension_of(before)):
-            self._context.log.emit(
-                PromptChanged,
-                self._path,
-                context=self._context.name,
-                messages_before=len(before),
-                messages=len(after),
-                tokens_before=before.tokens,
-                tokens=after.tokens,
-                replaced=not after.is_extension_of(before),
-            )
-
-    def report_if_slow(self, limit: float) -> float | None:
-        """Report once that the lock has been held for ``limit`` seconds; the seconds so far while it has not."""
-        held = self._held_for()
-        if held < limit - _CLOCK_ERROR:
-            return held
-        if not self._reported:
-            self._reported = True
-            self._emit(SessionSlow, quietly=True, held=held)
-        return None
-
-    def _emit(self, kind: type[SessionEvent], *, quietly: bool = False, **fields: Any) -> None:
-        ticket, log = self._ticket, self._context.log
-        (log.emit_quietly if quietly else log.emit)(
-            kind,
-            self._path,
-            context=self._context.name,
-            session=ticket.number,
-            mode=ticket.mode,
-            who=ticket.who,
-            place=ticket.place,
-            **fields,
-        )
-
-
-def _call_if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+def _call_if_alive(method: weakref.WeakMethod[Any], loop: asyncio.AbstractEventLoop | None) -> None:
     called = method()
     if called is not None:
-        called()
-
-
-async def _nothing() -> None:
-    """What is left to await when a session has ended."""
-
-
-def _held(statistics: LockStatistics) -> list[Any]:
-    return [*statistics.readers, *([statistics.writer] if statistics.writer else [])]
+        called(loop)

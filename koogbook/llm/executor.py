@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
 from msgspec import Struct
 
+from koogbook import clock
 from koogbook.errors import ExecutorClosedError
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, as_model
+from koogbook.messages.parts import Reasoning, Text, ToolCall
 
 
 class TextFrame(Struct, frozen=True):
-    """A piece of the answer's text, as it comes."""
+    """A piece of the answer's text, as it comes (Koog's ``StreamFrame.TextDelta``)."""
 
     text: str
 
 
+class ReasoningFrame(Struct, frozen=True):
+    """A piece of what the model thinks before it answers (Koog's ``StreamFrame.ReasoningDelta``)."""
+
+    text: str
+
+
+class ToolCallFrame(Struct, frozen=True):
+    """A tool call, once all of it is known (Koog's ``StreamFrame.ToolCallComplete``)."""
+
+    call: ToolCall
+
+
 class EndFrame(Struct, frozen=True):
-    """The last frame of a stream, with the whole answer."""
+    """The last frame of a stream, with the whole answer (Koog's ``StreamFrame.End``)."""
 
     message: Message
 
 
-Frame = TextFrame | EndFrame
+Frame = TextFrame | ReasoningFrame | ToolCallFrame | EndFrame
 
 
 class PromptExecutor(Protocol):
@@ -40,7 +55,7 @@ class PromptExecutor(Protocol):
         """
 
     def stream(self, request: Request) -> AsyncIterator[Frame]:
-        """The same answer in frames; the last one is an :class:`EndFrame`."""
+        """The same answer in frames; the last one is an :class:`EndFrame`. One that comes to no end broke off."""
 
     def resolve(self, model: LLModel | str) -> LLModel:
         """The model that this executor would use for that name, with what is known of it."""
@@ -49,8 +64,24 @@ class PromptExecutor(Protocol):
         """Let go of connections. Idempotent."""
 
 
+#: A word with the blanks after it; blanks alone where a text begins with them.
+_PIECE = re.compile(r"\S+\s*|\s+")
+
+
+def frames_of(message: Message) -> Iterator[Frame]:
+    """An answer that is there as the frames of a stream: texts word by word, the end last."""
+    for part in message.parts:
+        if isinstance(part, Text):
+            yield from (TextFrame(piece) for piece in _PIECE.findall(part.text))
+        elif isinstance(part, Reasoning):
+            yield ReasoningFrame(part.text)
+        elif isinstance(part, ToolCall):
+            yield ToolCallFrame(part)
+    yield EndFrame(message)
+
+
 class LocalExecutor:
-    """What the executors that answer in this process share: being closed, and a stream of one frame."""
+    """What the executors that answer in this process share: being closed, and a stream that gives words one by one."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -66,10 +97,10 @@ class LocalExecutor:
 
     async def stream(self, request: Request) -> AsyncIterator[Frame]:
         """See :class:`PromptExecutor`."""
-        message = await self.execute(request)
-        if message.text:
-            yield TextFrame(message.text)
-        yield EndFrame(message)
+        for frame in frames_of(await self.execute(request)):
+            # As with a real one, others have their turn between two frames, and whoever left is noticed.
+            await clock.sleep(0)
+            yield frame
 
     def resolve(self, model: LLModel | str) -> LLModel:
         """See :class:`PromptExecutor`."""

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+from msgspec import Struct
+
+from koogbook import clock
 from koogbook.errors import ExecutorError, ScriptExhaustedError
-from koogbook.llm.executor import LocalExecutor
+from koogbook.llm.executor import EndFrame, Frame, LocalExecutor, frames_of
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message, assistant
 from koogbook.messages.parts import ToolCall
 
-Answer = str | Message | ToolCall | list[ToolCall] | BaseException
+
+class BrokenAnswer(Struct, frozen=True):
+    """An answer that breaks off: a stream gives the words of ``text`` and then raises ``error``.
+
+    Asked for without a stream, it raises at once, as a provider's library does.
+    """
+
+    text: str
+    error: BaseException
+
+
+Answer = str | Message | ToolCall | list[ToolCall] | BrokenAnswer | BaseException
 Rule = Callable[[Request], Answer | Awaitable[Answer]]
 
 
 class ScriptedExecutor(LocalExecutor):
     """Gives the answers of a list one after another, or asks a rule for each request.
 
-    An answer is a text, a message, one or several tool calls, or an exception to raise. ``requests`` keeps what was
-    asked.
+    An answer is a text, a message, one or several tool calls, an exception to raise, or a :class:`BrokenAnswer`.
+    ``requests`` keeps what was asked.
 
     Raises:
         ScriptExhaustedError: More requests than answers.
@@ -38,8 +52,27 @@ class ScriptedExecutor(LocalExecutor):
 
     async def answer(self, request: Request) -> Message:
         """See the class."""
+        given = await self._given(request)
+        if isinstance(given, BrokenAnswer):
+            raise given.error
+        return self._message(given)
+
+    async def stream(self, request: Request) -> AsyncIterator[Frame]:
+        """See :class:`~koogbook.llm.executor.PromptExecutor`."""
+        self._require_open()
+        given = await self._given(request)
+        message = assistant(given.text) if isinstance(given, BrokenAnswer) else self._message(given)
+        for frame in frames_of(message):
+            await clock.sleep(0)
+            if isinstance(given, BrokenAnswer) and isinstance(frame, EndFrame):
+                raise given.error
+            yield frame
+
+    async def _given(self, request: Request) -> Answer:
         self.requests.append(request)
-        given = await self._next(request)
+        return await self._next(request)
+
+    def _message(self, given: Answer) -> Message:
         if isinstance(given, BaseException):
             raise given
         if isinstance(given, Message):

@@ -10,20 +10,25 @@ ran inside a discarded session are not undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from koogbook.errors import SessionClosedError
+from koogbook.errors import SessionClosedError, ToolError, WrongLoopError
+from koogbook.llm.choices import Choices, Chooser, all_of, place_chosen
 from koogbook.llm.request import Purpose, Request, without_tool_parts
-from koogbook.messages.ledger import Ledger
+from koogbook.llm.streaming import FrameStream, ReplyStream
+from koogbook.llm.structured import Shape, StructuredReply, ask_until_it_fits, require_attempts
 from koogbook.messages.message import Message
-from koogbook.messages.model import LLModel, LLMParams, as_model
+from koogbook.messages.model import LLModel, LLMParams, ToolChoice, as_model
 from koogbook.messages.pairing import require_pairs
 from koogbook.messages.prompt import Prompt
-from koogbook.tools.tool import ToolRegistry
+from koogbook.tools.tool import Tool, ToolRegistry
 
 if TYPE_CHECKING:
     from koogbook.llm.context import LLMContext
+
+T = TypeVar("T")
 
 
 class LLMReadSession:
@@ -36,7 +41,7 @@ class LLMReadSession:
         SessionClosedError: On every use after the block (from any method or property).
     """
 
-    __slots__ = ("_closed", "_context", "_model", "_prompt", "_tools")
+    __slots__ = ("_closed", "_context", "_loop", "_model", "_prompt", "_streams", "_tools")
 
     def __init__(self, context: LLMContext, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> None:
         self._context = context
@@ -44,6 +49,8 @@ class LLMReadSession:
         self._tools = tools
         self._model = model
         self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self._streams: tuple[ReplyStream, ...] = ()
 
     @property
     def prompt(self) -> Prompt:
@@ -97,6 +104,164 @@ class LLMReadSession:
         messages = without_tool_parts(self._history("request_without_tools()", open_tail=True))
         return await self._ask(messages, None, self._prompt.params.with_changes(tool_choice=None))
 
+    async def request_only_calling_tools(self) -> Message:
+        """Ask the model now to call a tool, any of them (Koog's ``requestLLMOnlyCallingTools``).
+
+        The choice holds for this request only. An answer that calls none all the same is taken as it is, and said so.
+
+        Raises:
+            ToolError: The session has no tools; nothing was sent.
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
+        """
+        reply = await self._ask(
+            self._history("request_only_calling_tools()", open_tail=False),
+            self._tools,
+            self._prompt.params.with_changes(tool_choice=ToolChoice("required")),
+        )
+        if not reply.calls:
+            self._notice("tool choice", "The model was told to call a tool and called none.")
+        return reply
+
+    async def request_force_one_tool(self, tool: str | Tool | Callable[..., Any]) -> Message:
+        """Ask the model now to call this one tool (Koog's ``requestLLMForceOneTool``).
+
+        The choice holds for this request only. An answer that does something else is taken as it is, and said so.
+
+        Raises:
+            ToolError: It is none of the session's tools; nothing was sent.
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
+        """
+        name = self._tool_name(tool)
+        reply = await self._ask(
+            self._history("request_force_one_tool()", open_tail=False),
+            self._tools,
+            self._prompt.params.with_changes(tool_choice=ToolChoice("named", name)),
+        )
+        called = [call.tool for call in reply.calls]
+        if set(called) != {name}:
+            what = f"called {', '.join(called)}" if called else "called none"
+            self._notice("tool choice", f"The model was told to call {name} and {what}.")
+        return reply
+
+    async def request_multiple_choices(
+        self, count: int | None = None, *, choose: Chooser | None = None
+    ) -> Choices:
+        """Ask the model for several answers and take one (Koog's ``requestLLMMultipleChoices``).
+
+        A write session appends the answer that was chosen, and no other. The answers are asked for at once, each by a
+        request of its own, so that it works with every provider.
+
+        Args:
+            count: How many; ``params.choices`` when left out.
+            choose: Gets the answers and gives the place of one, from 0, or the answer itself; may be async. The first
+                one is taken when it is left out.
+
+        Raises:
+            ValueError: ``count`` is below 1 or not given at all, or ``choose`` gave none of the answers; nothing was
+                appended.
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
+        """
+        messages = self._history("request_multiple_choices()", open_tail=False)
+        wanted = self._prompt.params.choices if count is None else count
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise ValueError(
+                f"Give how many answers are wanted, at least 1, not {wanted!r}: request_multiple_choices(3), or "
+                "session.change_params(choices=3). Nothing was sent."
+            )
+        params = self._prompt.params.with_changes(choices=None)
+        answers = await all_of(
+            [self._send(messages, self._tools, "conversation", params) for _ in range(wanted)]
+        )
+        chosen = await place_chosen(choose, answers)
+        self._require_open()
+        self._take(answers[chosen])
+        return Choices(answers, chosen)
+
+    @overload
+    async def request_structured(
+        self,
+        shape: type[T],
+        *,
+        examples: Sequence[Any] = (),
+        attempts: int = 3,
+        fixing_model: LLModel | str | None = None,
+    ) -> StructuredReply[T]: ...
+    @overload
+    async def request_structured(
+        self,
+        shape: Any,
+        *,
+        examples: Sequence[Any] = (),
+        attempts: int = 3,
+        fixing_model: LLModel | str | None = None,
+    ) -> StructuredReply[Any]: ...
+    async def request_structured(
+        self,
+        shape: Any,
+        *,
+        examples: Sequence[Any] = (),
+        attempts: int = 3,
+        fixing_model: LLModel | str | None = None,
+    ) -> StructuredReply[Any]:
+        """Ask the model now for data of this shape (Koog's ``requestLLMStructured``); no tools are offered.
+
+        The instruction, and answers that do not fit, stay out of the history: a write session appends the answer that
+        fits, as the model wrote it, once.
+
+        Args:
+            shape: A Python type, or a JSON schema as a dict (needs the extra ``schema``).
+            examples: Values, or their JSON text, that are shown to the model.
+            attempts: How many requests at most. Only an answer that does not fit is asked for again, together with
+                what was wrong.
+            fixing_model: Asked from the second attempt on; the session's model when left out.
+
+        Raises:
+            StructuredOutputError: No answer fitted, there is no schema for the shape, or an example does not fit;
+                nothing was appended.
+            ValueError: ``attempts`` is below 1; nothing was sent.
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
+        """
+        history = self._history("request_structured()", open_tail=True)
+        require_attempts(attempts)
+        wanted = Shape(shape)
+        sent = (*without_tool_parts(history), wanted.instruction(examples))
+        params = self._prompt.params.with_changes(tool_choice=None)
+        fixing = self._model if fixing_model is None else self._resolved(fixing_model)
+
+        async def ask(messages: tuple[Message, ...], attempt: int) -> Message:
+            model = self._model if attempt == 1 else fixing
+            return await self._send(messages, None, "conversation", params, schema=wanted.schema, model=model)
+
+        structured = await ask_until_it_fits(ask, sent, wanted, attempts, self._context.log)
+        self._require_open()
+        self._take(structured.message)
+        return structured
+
+    def request_streaming(self, *, keep_partial: bool = False) -> ReplyStream:
+        """The model's answer in frames, with the current tools on offer (Koog's ``requestLLMStreaming``).
+
+        Example::
+
+            async with session.request_streaming() as stream:
+                async for frame in stream:
+                    ...
+
+        The request goes out when the first frame is asked for. Once the last one was read, a write session appends the
+        whole answer, once; until then its history cannot be changed and nothing else be requested. Of an answer that
+        is left early, or that breaks off, nothing is appended.
+
+        Args:
+            keep_partial: Append the text that came of such an answer, as a message whose metadata says ``partial``.
+
+        Raises:
+            ToolPairingError: A call has no result or a result no call; nothing was sent.
+            StreamOpenError: Another streamed answer of this write session is not whole yet.
+        """
+        self._history("request_streaming()", open_tail=False)
+        return ReplyStream(
+            self._open_stream, self._stream_ended, self._context.log, keep_partial=keep_partial
+        )
+
     async def send(
         self,
         messages: Sequence[Message],
@@ -126,6 +291,7 @@ class LLMReadSession:
 
     def _history(self, what: str, *, open_tail: bool) -> tuple[Message, ...]:
         self._require_open()
+        self._require_whole()
         messages = self._prompt.messages
         require_pairs(messages, what, open_tail=open_tail)
         return messages
@@ -144,15 +310,73 @@ class LLMReadSession:
         tools: ToolRegistry | None,
         purpose: Purpose,
         params: LLMParams,
+        *,
+        schema: str | None = None,
+        model: LLModel | None = None,
     ) -> Message:
-        request = Request(
+        request = self._request(messages, tools, purpose, params, schema=schema, model=model)
+        return await self._context.calls.execute(request)
+
+    def _request(
+        self,
+        messages: tuple[Message, ...],
+        tools: ToolRegistry | None,
+        purpose: Purpose,
+        params: LLMParams,
+        *,
+        schema: str | None = None,
+        model: LLModel | None = None,
+    ) -> Request:
+        self._require_loop()
+        if tools is not None and params.tool_choice is not None:
+            self._require_choice(params.tool_choice, tools)
+        return Request(
             messages=messages,
-            model=self._model,
+            model=self._model if model is None else model,
             purpose=purpose,
             tools=tools.specs if tools is not None else (),
             params=params,
+            schema=schema,
         )
-        return await self._context.calls.execute(request)
+
+    def _open_stream(self, stream: ReplyStream) -> FrameStream:
+        """The frames of the history as it is now; the session looks after the stream from here on."""
+        messages = self._history("request_streaming()", open_tail=False)
+        request = self._request(messages, self._tools, "conversation", self._prompt.params)
+        self._streams = (*self._streams, stream)
+        return self._context.calls.stream(request)
+
+    def _stream_ended(self, reply: Message | None) -> None:
+        if reply is not None:
+            self._take(reply)
+
+    def _require_choice(self, choice: ToolChoice, tools: ToolRegistry) -> None:
+        if choice.tool is not None and tools.get(choice.tool) is None:
+            raise self._no_such_tool(choice.tool)
+        if choice.mode == "required" and not len(tools):
+            raise ToolError(
+                "The model cannot be told to call a tool: this session has none. Nothing was sent. Assign some with "
+                "session.tools = [...], or ask without: session.request_without_tools()."
+            )
+
+    def _tool_name(self, tool: str | Tool | Callable[..., Any]) -> str:
+        name = tool if isinstance(tool, str) else str(getattr(tool, "name", getattr(tool, "__name__", tool)))
+        if self.tools.get(name) is None:
+            raise self._no_such_tool(name)
+        return name
+
+    def _no_such_tool(self, name: str) -> ToolError:
+        known = ", ".join(self.tools.names) or "none"
+        return ToolError(
+            f"This session has no tool {name!r}; it has: {known}. Nothing was sent or changed. Assign it first: "
+            "session.tools = [...]."
+        )
+
+    def _resolved(self, model: LLModel | str) -> LLModel:
+        return self._context.calls.executor.resolve(as_model(model))
+
+    def _notice(self, kind: str, text: str) -> None:
+        self._context.log.notice(kind, text)
 
     def _take(self, reply: Message) -> None:
         """What a session does with a reply; a reading one leaves the history alone."""
@@ -165,99 +389,26 @@ class LLMReadSession:
                 "ctx.llm.committed can be read at any time."
             )
 
+    def _require_whole(self) -> None:
+        """Refuse to go on while a streamed answer belongs into the history and is not whole; see the writing one."""
+
+    def _require_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            raise WrongLoopError(
+                f"This session was opened on {self._loop!r} and is used on {loop!r}. Nothing was sent. Use a session "
+                "where it was opened, or hand the work over with asyncio.run_coroutine_threadsafe."
+            )
+
+    def _ending(self) -> None:
+        """The block is over; called before anything is committed, and may not fail."""
+        for stream in self._streams:
+            stream.end()
+
+    async def _ended(self) -> None:
+        """What is left to await when the session has ended and the lock is free."""
+        for stream in self._streams:
+            await stream.aclose()
+
     def _close(self) -> None:
         self._closed = True
-
-
-class LLMWriteSession(LLMReadSession):
-    """May change prompt, tools and model; on a normal end of the block all three are written back together.
-
-    Koog's ``AIAgentLLMWriteSession``. Get one from ``async with ctx.llm.write_session() as session`` (Koog's
-    ``writeSession``). An exception or cancellation that leaves the block
-    commits nothing. Appending never asks the model; only a request does, at that moment.
-    """
-
-    __slots__ = ()
-
-    @property
-    def prompt(self) -> Prompt:
-        """The messages with their parameters; assign another prompt to replace the history."""
-        self._require_open()
-        return self._prompt
-
-    @prompt.setter
-    def prompt(self, prompt: Prompt) -> None:
-        self._require_open()
-        if not isinstance(prompt, Prompt):
-            raise TypeError(
-                f"session.prompt takes a Prompt, not {type(prompt).__name__}. For a list of messages: "
-                "session.prompt = session.prompt.with_messages(messages)."
-            )
-        self._prompt = prompt
-
-    @property
-    def tools(self) -> ToolRegistry:
-        """The tools on offer; assign a list of tools or functions to change them."""
-        self._require_open()
-        return self._tools
-
-    @tools.setter
-    def tools(self, tools: ToolRegistry | Iterable[Any]) -> None:
-        self._require_open()
-        self._tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
-
-    @property
-    def model(self) -> LLModel:
-        """The model that is asked; assign a model or its name to change it."""
-        self._require_open()
-        return self._model
-
-    @model.setter
-    def model(self, model: LLModel | str) -> None:
-        self._require_open()
-        self._model = self._context.calls.executor.resolve(as_model(model))
-
-    @property
-    def params(self) -> LLMParams:
-        """The parameters of requests; assign changed ones, for example ``params.with_changes(temperature=0)``."""
-        self._require_open()
-        return self._prompt.params
-
-    @params.setter
-    def params(self, params: LLMParams) -> None:
-        self._require_open()
-        self._prompt = self._prompt.with_params(
-            **{name: getattr(params, name) for name in LLMParams.__struct_fields__}
-        )
-
-    def append(self, *messages: Message, allow_duplicate: bool | None = None) -> None:
-        """Put messages at the end of the history (Koog's ``appendPrompt``); the model is not asked.
-
-        ``allow_duplicate=None`` means False, and True where the agent has ``compat="koog"``.
-
-        Raises:
-            DuplicateMessageError: The prompt holds a message with that id, such as a reply that a request has
-                appended itself. ``allow_duplicate=True`` doubles it silently, as Koog does.
-        """
-        self._require_open()
-        doubles = self._context.compat == "koog" if allow_duplicate is None else allow_duplicate
-        self._prompt = self._prompt.append(*messages, allow_duplicate=doubles)
-
-    async def replace_history_with_tldr(
-        self, strategy: Any = None, *, preserve_memory: bool = True, allow_longer: bool | None = None
-    ) -> Ledger:
-        """Compress the history in place (Koog's ``replaceHistoryWithTLDR``) and say what became of each message.
-
-        Args:
-            strategy: How; ``WholeHistory()`` when left out.
-            preserve_memory: Hand the messages that carry a memory marker to the strategy.
-            allow_longer: Take a summary that is longer than what it replaces.
-
-        Raises:
-            CompressionError: The summary failed or the result breaks a rule; the prompt is as it was.
-        """
-        self._require_open()
-        return await self._context.compressor(self, strategy, preserve_memory, allow_longer)
-
-    def _take(self, reply: Message) -> None:
-        self._prompt = self._prompt.append(reply)

@@ -184,3 +184,34 @@ async def test_one_of_two_runs_at_once_can_be_cancelled_alone() -> None:
 
     assert (await second).output == "rain in Bonn"
     assert first.cancelled()
+
+
+async def test_a_run_stopped_in_its_first_tool_does_not_hinder_the_next_one() -> None:
+    """The cancelled turn reaches no other run, not even one with the same session id [AGT-06, KB-015].
+
+    In its own prompt the call stays as the open last turn, since the model did ask for it; a write session takes it out
+    with ``drop_trailing_tool_calls``.
+    """
+    started = asyncio.Event()
+
+    async def never_ready(city: str) -> str:
+        """The weather, never."""
+        started.set()
+        await asyncio.Event().wait()
+        return "rain"
+
+    call = kb.ToolCall("never_ready", '{"city":"Bonn"}', "c1")
+    executor = kb.ScriptedExecutor([call, "hi"])
+    agent = kb.Agent(executor, "offline", tools=[never_ready])
+    task = asyncio.ensure_future(agent.run("do it", "s1"))
+    await started.wait()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    stopped = agent.last_run
+    run = await agent.run("never mind, say hi", "s1")
+
+    assert run.output == "hi"
+    assert [message.text for message in executor.requests[1].messages] == ["never mind, say hi"]
+    assert stopped is not None
+    assert [message.role for message in stopped.prompt] == ["user", "assistant"]

@@ -13,7 +13,7 @@ from harness import Bound, Case, Column, Measures, Rows, Table
 from workload import SAVED_STEPS, TEXTS, bytes_in, fresh_folder, summed_up
 
 import koogbook as kb
-from koogbook.llm.session import LLMWriteSession
+from koogbook.llm.write_session import LLMWriteSession
 from koogbook.messages.codec import encode_message
 from koogbook.messages.message import SUMMARY_NAME
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
+import re
+import sys
+import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ import pytest
 import koogbook as kb
 from koogbook.clock import FixedClock
 from koogbook.errors import NestedSessionError, SessionTimeoutError, WrongLoopError
-from koogbook.events import SessionSlow
+from koogbook.events import Notice, SessionEvent, SessionSlow
 from koogbook.llm.context import LLMContext
 from koogbook.pipeline import Subscription
 
@@ -359,6 +362,89 @@ async def test_the_report_of_a_slow_holder_never_raises_into_others(
     assert "HandlerFailed" in [event.name for event in context.log.events]
 
 
+async def test_a_wait_ends_though_nobody_moves_a_fixed_clock(
+    fixed_clock: FixedClock, context: LLMContext, settle: Settle
+) -> None:
+    """While all tasks wait nobody can, so the limit runs on the machine's clock, too [SES-10, SES-11]."""
+    visitors = Visitors(context)
+    visitors.come("w1")
+    visitors.come("w2", timeout=0.05)
+    await settle()
+    with pytest.raises(SessionTimeoutError, match=r"0\.05 s"):
+        await asyncio.wait_for(visitors.tasks["w2"], 60)
+
+    assert context.statistics().queue == ()
+    await visitors.end()
+
+
+async def test_waits_that_begin_together_have_their_own_limits(
+    ticking_clock: FixedClock, context: LLMContext, settle: Settle
+) -> None:
+    """A short one among long ones ends first, and one that begins later ends later [SES-11]."""
+    visitors = Visitors(context)
+    visitors.come("w1")
+    visitors.come("w2", timeout=10)
+    visitors.come("w3", timeout=1)
+    await settle()
+    ticking_clock.advance(0.5)
+    visitors.come("w4", timeout=1)
+    await settle()
+    ticking_clock.advance(0.6)
+    await settle()
+    after_one = [name for name, task in visitors.tasks.items() if task.done()]
+    ticking_clock.advance(0.5)
+    await settle()
+    after_two = [name for name, task in visitors.tasks.items() if task.done()]
+
+    assert (after_one, after_two) == (["w3"], ["w3", "w4"])
+    await visitors.end()
+
+
+# ------------------------------------------------------------------------------------------- fairness
+
+
+async def test_a_writer_enters_though_readers_come_all_the_time(context: LLMContext) -> None:
+    """It waits for those who came before it and for no other [SES-09]."""
+    entered: list[str] = []
+
+    async def read() -> None:
+        async with context.read_session():
+            entered.append("r")
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    async def write() -> None:
+        async with context.write_session():
+            entered.append("w")
+
+    readers = []
+    writer: asyncio.Task[None] | None = None
+    for number in range(50):
+        readers.append(asyncio.ensure_future(read()))
+        if number == 10:
+            writer = asyncio.ensure_future(write())
+        await asyncio.sleep(0)
+    await asyncio.gather(*readers)
+
+    assert writer is not None
+    assert writer.done()
+    assert entered.index("w") <= 12
+
+
+async def test_a_reader_enters_though_writers_come_all_the_time(context: LLMContext) -> None:
+    """It waits for those who came before it and for no other [SES-09]."""
+    visitors = Visitors(context)
+    visitors.come("w1", "w2", "r1", "w3", "w4")
+    for name in ("w1", "w2", "r1", "w3", "w4"):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        visitors.come(f"{name} again")
+        visitors.go(name)
+    await visitors.end()
+
+    assert visitors.entered[:5] == ["w1", "w2", "r1", "w3", "w4"]
+
+
 # ------------------------------------------------------------------------------------------- looking
 
 
@@ -391,24 +477,14 @@ async def test_a_lock_that_nobody_wants_is_empty(context: LLMContext) -> None:
     assert (state.readers, state.writer, state.queue) == ((), None, ())
 
 
-async def test_a_context_in_use_on_another_loop_says_so(context: LLMContext) -> None:
-    """A lock belongs to one event loop; it does not hang [SES-10]."""
-
-    async def from_elsewhere() -> None:
-        async with context.read_session():
-            pass
-
-    async with context.write_session():
-        with pytest.raises(WrongLoopError, match="another event loop"):
-            await asyncio.to_thread(asyncio.run, from_elsewhere())
-
-
-@pytest.mark.parametrize("timeout", [math.nan, -1, -math.inf])
+@pytest.mark.parametrize("timeout", [math.nan, -1, -math.inf, True, "1", b"1"])
 @pytest.mark.parametrize("kind", ["read_session", "write_session"])
-def test_a_timeout_that_bounds_nothing_is_refused(context: LLMContext, kind: str, timeout: float) -> None:
-    """Not a number would wait for ever [SES-11]."""
+def test_a_timeout_that_bounds_nothing_is_refused(context: LLMContext, kind: str, timeout: Any) -> None:
+    """Not a number would wait for ever; nothing is opened [SES-11]."""
     with pytest.raises(ValueError, match=r"math\.inf"):
         getattr(context, kind)(timeout=timeout)
+
+    assert context.log.events == []
 
 
 @pytest.mark.parametrize("seconds", [math.nan, -0.1])
@@ -428,3 +504,176 @@ async def test_the_watch_for_slow_sessions_keeps_no_context_alive(make_context: 
     gc.collect()
 
     assert alive() is None
+
+
+# ------------------------------------------------------------------------------------------- loops and threads
+
+
+async def _write(context: LLMContext) -> None:
+    async with context.write_session() as session:
+        session.append(kb.user("x"))
+        await asyncio.sleep(0)
+
+
+async def test_a_context_in_use_on_another_loop_says_so(context: LLMContext) -> None:
+    """A lock belongs to one event loop; the error names both and their threads, and nothing changes [KB-109]."""
+    me = threading.current_thread().name
+    async with context.write_session():
+        with pytest.raises(WrongLoopError, match="another event loop") as caught:
+            await asyncio.to_thread(asyncio.run, _write(context))
+        inside = context.statistics()
+
+    named = re.findall(r"EventLoop 0x[0-9a-f]+ \(in thread '([^']+)'\)", str(caught.value))
+    assert named[0] == me
+    assert len(named) == len(set(named)) == 2
+    assert "test_session_lock.py:" in str(caught.value)
+    assert (inside.writer is not None, inside.queue) == (True, ())
+    await _write(context)
+
+
+async def test_a_free_context_may_be_used_on_another_loop_and_then_on_the_first_again(
+    context: LLMContext,
+) -> None:
+    """Nobody is in the way [KB-109]."""
+    await _write(context)
+    await asyncio.to_thread(asyncio.run, _write(context))
+    await _write(context)
+
+    assert len(context.committed.prompt) == 5
+
+
+def test_a_context_may_be_used_by_one_run_of_asyncio_after_the_other(context: LLMContext) -> None:
+    """As a script does; with waits in each, which leave nothing behind [KB-109]."""
+
+    async def two() -> None:
+        await asyncio.gather(_write(context), _write(context))
+
+    for _ in range(3):
+        asyncio.run(two())
+
+    assert len(context.committed.prompt) == 8
+    assert "sessions dropped" not in [getattr(event, "kind", "") for event in context.log.events]
+
+
+def test_a_slow_session_is_reported_on_a_second_loop_too(
+    fixed_clock: FixedClock, context: LLMContext
+) -> None:
+    """The timer of the first loop went with it [SES-11]."""
+
+    async def hold() -> None:
+        async with context.write_session():
+            fixed_clock.advance(31)
+
+    asyncio.run(_write(context))
+    asyncio.run(hold())
+
+    assert [event.held for event in context.log.events if isinstance(event, SessionSlow)] == [30.0]
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads that take turns at every step, so that what can go wrong between two of them does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_threads")
+def test_threads_that_come_to_a_free_lock_at_once_are_never_both_inside(make_context: Any) -> None:
+    """One gets in, the other one an error; both loops are fresh [KB-109]."""
+    ends: list[str] = []
+    broken: list[str] = []
+    for _ in range(5):
+        context = make_context()
+        inside: list[int] = []
+        at_once = threading.Barrier(4)
+
+        async def visit(number: int, context: Any = context, inside: list[int] = inside) -> None:
+            for _ in range(200):
+                try:
+                    async with context.write_session():
+                        inside.append(number)
+                        if len(inside) > 1:
+                            broken.append(f"{inside} are inside together")
+                        await asyncio.sleep(0)
+                        inside.remove(number)
+                        ends.append("in")
+                except WrongLoopError:
+                    ends.append("refused")
+
+        def run(number: int, at_once: threading.Barrier = at_once, visit: Any = visit) -> None:
+            at_once.wait()
+            asyncio.run(visit(number))
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        state = context.statistics()
+        if (state.readers, state.writer, state.queue) != ((), None, ()):
+            broken.append(f"left behind: {state}")
+
+    assert broken == []
+    assert len(ends) == 5 * 4 * 200
+    assert set(ends) == {"in", "refused"}
+
+
+def _left_on_a_closed_loop(context: LLMContext, *visits: Callable[[], Any]) -> list[Any]:
+    """Begin visits on a loop that is closed while they go on; give their tasks, which are stuck for ever."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda loop, problem: None)
+    tasks = [loop.create_task(visit()) for visit in visits]
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    return tasks
+
+
+def test_sessions_that_were_left_on_a_closed_loop_are_dropped_visibly(context: LLMContext) -> None:
+    """Nothing there goes on; the context can be used, and the log says what was dropped [KB-109]."""
+
+    async def hold() -> None:
+        async with context.write_session() as session:
+            session.append(kb.user("lost"))
+            await asyncio.Event().wait()
+
+    stuck = _left_on_a_closed_loop(context, hold, lambda: _write(context))
+    held = context.statistics()
+    asyncio.run(_write(context))
+    told = [event for event in context.log.events if isinstance(event, SessionEvent)]
+    notices = [event for event in context.log.events if isinstance(event, Notice)]
+    names: dict[int, list[str]] = {}
+    for event in told:
+        names.setdefault(event.session, []).append(event.name.removeprefix("Session"))
+
+    assert (held.writer is not None, len(held.queue)) == (True, 1)
+    assert [message.text for message in context.committed.prompt][2:] == ["x"]
+    assert [" ".join(one) for one in names.values()] == [
+        "Opened Acquired Discarded Closed",
+        "Opened Waiting Closed",
+        "Opened Acquired Committed Closed",
+    ]
+    assert [notice.kind for notice in notices] == ["sessions dropped"]
+    assert notices[0].text.count("test_session_lock.py:") == 2
+    before = len(context.log.events)
+    stuck.clear()
+    gc.collect()
+    assert len(context.log.events) == before
+
+
+def test_what_is_freed_of_a_closed_loop_gives_the_lock_back_and_touches_nobody(context: LLMContext) -> None:
+    """A coroutine that is thrown away leaves its block; those who waited behind it are not woken [KB-109]."""
+
+    async def hold() -> None:
+        async with context.write_session():
+            await asyncio.Event().wait()
+
+    stuck = _left_on_a_closed_loop(context, hold, lambda: _write(context))
+    stuck.clear()
+    gc.collect()
+    asyncio.run(_write(context))
+    state = context.statistics()
+
+    assert [message.text for message in context.committed.prompt][2:] == ["x"]
+    assert (state.readers, state.writer, state.queue) == ((), None, ())
