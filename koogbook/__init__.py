@@ -30,9 +30,15 @@ if TYPE_CHECKING:
     from koogbook.features.persistence.checkpoint import CheckpointInfo as CheckpointInfo
     from koogbook.features.persistence.feature import Persistence as Persistence
     from koogbook.features.persistence.storage import NoPersistence as NoPersistence
+    from koogbook.fresh_folder import scratch as scratch
+    from koogbook.llm.executor import EndFrame as EndFrame
+    from koogbook.llm.executor import ReasoningFrame as ReasoningFrame
+    from koogbook.llm.executor import TextFrame as TextFrame
+    from koogbook.llm.executor import ToolCallFrame as ToolCallFrame
     from koogbook.llm.extractive import ExtractiveExecutor as ExtractiveExecutor
     from koogbook.llm.offline import OfflineExecutor as OfflineExecutor
     from koogbook.llm.request import Request as Request
+    from koogbook.llm.scripted import BrokenAnswer as BrokenAnswer
     from koogbook.llm.scripted import ScriptedExecutor as ScriptedExecutor
     from koogbook.messages.message import Message as Message
     from koogbook.messages.message import Usage as Usage
@@ -54,6 +60,7 @@ if TYPE_CHECKING:
     from koogbook.notebook.views.checkpoint_view.checkpoints import checkpoints as checkpoints
     from koogbook.notebook.views.diff_view.diff import diff as diff
     from koogbook.notebook.views.graph_view.graph import graph as graph
+    from koogbook.notebook.views.lab_view.lock_race import lock_race as lock_race
     from koogbook.notebook.views.lock_view.locks import locks as locks
     from koogbook.notebook.views.view import View as View
     from koogbook.notebook.watch import watch as watch
@@ -70,6 +77,8 @@ if TYPE_CHECKING:
     from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints as SqliteCheckpoints
     from koogbook.tools.tool import Tool as Tool
     from koogbook.tools.tool import tool as tool
+    from koogbook.trace import load_trace as load_trace
+    from koogbook.trace import save_trace as save_trace
     from koogbook.transcripts.load import load_transcript as load_transcript
     from koogbook.transcripts.load import load_transcripts as load_transcripts
     from koogbook.transcripts.load import sample_transcript as sample_transcript
@@ -83,10 +92,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "agents.agent",
     "Attachment": "messages.parts",
+    "BrokenAnswer": "llm.scripted",
     "Checkpoint": "features.persistence.checkpoint",
     "CheckpointInfo": "features.persistence.checkpoint",
     "Compressed": "compression.compress",
     "Context": "runtime.context",
+    "EndFrame": "llm.executor",
     "ExtractiveExecutor": "llm.extractive",
     "Feature": "pipeline",
     "FixedClock": "clock",
@@ -104,14 +115,17 @@ _HOMES = {
     "Persistence": "features.persistence.feature",
     "Prompt": "messages.prompt",
     "Reasoning": "messages.parts",
+    "ReasoningFrame": "llm.executor",
     "Request": "llm.request",
     "Run": "agents.run",
     "ScriptedExecutor": "llm.scripted",
     "SqliteCheckpoints": "storage.sqlite_checkpoints",
     "Strategy": "runtime.builder",
     "Text": "messages.parts",
+    "TextFrame": "llm.executor",
     "Tool": "tools.tool",
     "ToolCall": "messages.parts",
+    "ToolCallFrame": "llm.executor",
     "ToolChoice": "messages.model",
     "ToolResult": "messages.parts",
     "Transcript": "transcripts.transcript",
@@ -132,12 +146,16 @@ _HOMES = {
     "groups": "messages.pairing",
     "has_tool_calls": "runtime.ready",
     "history_over": "runtime.ready",
+    "load_trace": "trace",
     "load_transcript": "transcripts.load",
     "load_transcripts": "transcripts.load",
+    "lock_race": "notebook.views.lab_view.lock_race",
     "locks": "notebook.views.lock_view.locks",
     "View": "notebook.views.view",
     "repair_pairs": "transcripts.repair",
     "sample_transcript": "transcripts.load",
+    "save_trace": "trace",
+    "scratch": "fresh_folder",
     "single_run_strategy": "agents.ready",
     "storage_key": "runtime.storage",
     "strategy": "runtime.builder",
