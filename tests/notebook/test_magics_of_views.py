@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from notebook_cells import PREPARE, Cells
 
@@ -111,6 +113,11 @@ async def test_the_last_run_is_the_one_started_last(cells: Cells, agent: kb.Agen
             "--agent: there is no 'agnt' in this notebook. Nothing was changed. Did you mean 'agent'?",
         ),
         (
+            "%koog_locks run --file run.jsonl",
+            "It is of a run or of a file, not of both. Nothing was changed. Leave one of them out.",
+        ),
+        ("%koog_locks --file ''", "--file: an empty path names no file. Nothing was changed."),
+        (
             "%koog_locks --to 1st",
             "--to is the name of a variable, not '1st'. Nothing was changed. Use letters, digits and _.",
         ),
@@ -146,6 +153,36 @@ async def test_the_diff_of_a_run_is_that_of_its_compressions(cells: Cells) -> No
     assert message == (
         "%koog_diff: The run has 2 compressions, and no number 3. Nothing was changed. They count from 1."
     )
+
+
+async def test_a_trace_file_is_shown_like_its_run(cells: Cells, agent: kb.Agent, in_folder: Path) -> None:
+    """By its name in the folder of the notebook. [NBK-02] [NBK-06]"""
+    await cells("%%koog_run --session chat-1\nTo Beijing.")
+    await cells("kb.save_trace(run, 'the run.jsonl')")
+    view = await cells("%koog_locks --file 'the run.jsonl' --to kept")
+
+    assert (str(view), cells["kept"]) == (str(kb.locks(in_folder / "the run.jsonl")), view)
+    assert [row.place for lane in view.state.lanes for row in lane.sessions] == [
+        row.place for lane in kb.locks(cells["run"]).state.lanes for row in lane.sessions
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("missing.jsonl", "cannot be read: No such file"),
+        ("other.jsonl", "is no trace: its first line is not"),
+    ],
+)
+async def test_a_file_that_is_no_trace_is_one_line(
+    cells: Cells, in_folder: Path, name: str, what: str
+) -> None:
+    """The file, what is wrong with it, what to do. [NBK-02]"""
+    (in_folder / "other.jsonl").write_text("hello", encoding="utf-8")
+    message = await cells.refused(f"%koog_locks --file {name}")
+
+    assert message.startswith(f"%koog_locks: {name} {what}")
+    assert "Nothing was loaded" in message
 
 
 async def test_without_a_run_it_is_said_how_to_make_one(cells: Cells, agent: kb.Agent) -> None:

@@ -294,10 +294,13 @@ MAGICS = (
         form="line",
         first=True,
         help="Show the sessions of a run: who held the lock, who waited, what was committed or discarded.",
-        example="%koog_locks run",
-        call="kb.locks(run)",
+        example="%koog_locks run\n%koog_locks --file run.jsonl",
+        call='kb.locks(run)   # or kb.locks("run.jsonl"), which kb.save_trace(run, "run.jsonl") has written',
         arguments=(Argument(name="RUN", kind="run", help="the run", default="the last one"),),
-        flags=(_to("the view"),),
+        flags=(
+            Flag(name="--file", kind="text", value="PATH", help="a trace file in place of a run"),
+            _to("the view"),
+        ),
     ),
     Magic(
         name="koog_diff",

@@ -56,7 +56,14 @@ def _path(shape: GraphShape, name: str) -> str:
 
 def locks_magic(current: Current, given: Given) -> Any:
     """``%koog_locks``: the view."""
-    return _keep(current, given, kb.locks(_run(current, given.text("RUN"), "RUN")))
+    file, run = given.text("--file"), given.text("RUN")
+    if file is None:
+        return _keep(current, given, kb.locks(_run(current, run, "RUN")))
+    if run is not None:
+        raise WrongUse("It is of a run or of a file, not of both.", "Leave one of them out.")
+    if not file.strip():
+        raise WrongUse("--file: an empty path names no file.")
+    return _keep(current, given, kb.locks(file))
 
 
 def _run(current: Current, text: str | None, what: str) -> Run:

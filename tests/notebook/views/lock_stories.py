@@ -65,6 +65,7 @@ REFUSED = SessionRefused(
     place="cell 11:2",
     first="cell 14:3",
     first_mode="write",
+    run_id="41",
 )
 NOW = NodeStarting(at=3.0, path="trip/x", visit=1, iteration=1, run_id="41")
 LIVE = [

@@ -55,7 +55,7 @@ def test_at_every_moment_those_hold_the_lock_who_got_it_and_did_not_give_it_back
 
     state = lock_state_at(events, at)
 
-    assert {row.number for row in state.queue if row.place == "holds"} == holding(events, at)
+    assert {row.number for row in state.queue if row.holds} == holding(events, at)
 
 
 @given(STORIES, st.floats(0, 10))

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lock_stories import HOSTILE_EVENTS, LIVE, NOW, many, session, story
+from lock_stories import HOSTILE_EVENTS, LIVE, NOW, REFUSED, many, session, story
+from msgspec.structs import replace
 
 from koogbook.clock import FixedClock
 from koogbook.events import (
+    Event,
     RunFailed,
     SessionAcquired,
     SessionClosed,
+    SessionCommitted,
+    SessionDiscarded,
     SessionOpened,
     SessionSlow,
     SessionTimedOut,
     SessionWaiting,
 )
 from koogbook.notebook.views.lock_view.picture import lock_picture
-from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.sheet import NARROW, WIDE
+from koogbook.notebook.views.lock_view.state import lock_state, with_selection
 from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import render, render_static, svg_bytes
@@ -40,7 +46,7 @@ def test_events_without_sessions_are_no_sessions():
 
 def test_the_sentence_says_who_holds_the_lock_and_how_many_wait():
     """The first question about a lock is answered first."""
-    assert lock_state(LIVE).status == "write trim holds trip, 2 waiting"
+    assert lock_state(LIVE, now=3.0).status == "write trim holds trip, 2 waiting"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def test_each_context_has_a_lane():
 
 def test_the_queue_has_the_order_in_which_the_lock_is_given():
     """Who holds is first, then who waits, by place."""
-    assert [(row.place, row.who, row.waits_for) for row in lock_state(LIVE).queue] == [
+    assert [(row.place, row.who, row.waits_for) for row in lock_state(LIVE, now=3.0).queue] == [
         ("holds", "trim", ()),
         ("1st", "view", ("trim",)),
         ("2nd", "late", ("trim", "view")),
@@ -249,3 +255,167 @@ def test_a_waiter_that_left_the_queue_gave_up(ticking_clock: FixedClock) -> None
     log.emit(SessionClosed, "trip/meter", **asked)
 
     assert [row.outcome for row in lock_state(log.events).lanes[0].sessions] == ["gave up"]
+
+
+# ------------------------------------------------------------------------------------------- told apart
+
+
+def ended(outcome: str) -> list[Event]:
+    """A session that ended in this way, or has not ended."""
+    same: dict[str, Any] = {
+        "context": "trip",
+        "session": 1,
+        "mode": "write",
+        "who": "ask",
+        "place": "cell 1:2",
+        "run_id": "41",
+    }
+    asked = [SessionOpened(at=0.0, **same), SessionWaiting(at=0.0, **same)]
+    held = [*asked, SessionAcquired(at=0.2, waited=0.2, **same)]
+    committed = [SessionCommitted(at=0.8, **same), SessionClosed(at=0.8, held=0.6, **same)]
+    made: dict[str, list[Event]] = {
+        "waiting": asked,
+        "held": held,
+        "committed": [*held, *committed],
+        "discarded": [*held, SessionDiscarded(at=0.8, **same), SessionClosed(at=0.8, held=0.6, **same)],
+        "refused": [asked[0], replace(REFUSED, at=0.0, **same)],
+        "timed out": [*asked, SessionTimedOut(at=0.8, waited=0.8, **same)],
+        "gave up": [*asked, SessionClosed(at=0.8, **same)],
+        "slow": [*held, SessionSlow(at=0.7, held=0.5, **same), *committed],
+    }
+    return [*made[outcome], replace(NOW, at=1.0)]
+
+
+OUTCOMES = ["waiting", "held", "committed", "discarded", "refused", "timed out", "gave up", "slow"]
+#: Where the colour of something stands.
+_PAINT = re.compile(
+    r'(?:fill|stroke|color|style)="[^"]*"|aria-label="[^"]*"|<title>.*?</title>|<desc>.*?</desc>'
+)
+
+
+@pytest.mark.parametrize("sheet", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_picture_tells_all_outcomes_apart_without_colour(sheet: Any) -> None:
+    """By shapes alone: no colour, no tooltip, no description. [NBK-06] [NBK-11]"""
+    drawn = {
+        _PAINT.sub("", render(lock_picture(lock_state(ended(outcome), now=1.0), sheet=sheet)))
+        for outcome in OUTCOMES
+    }
+
+    assert len(drawn) == len(OUTCOMES)
+
+
+def test_the_text_tells_all_outcomes_apart() -> None:
+    """In the line of the session itself. [NBK-06]"""
+    lines = [
+        next(
+            line
+            for line in lock_text(lock_state(ended(outcome), now=1.0)).splitlines()
+            if line.startswith("    ask")
+        )
+        for outcome in OUTCOMES
+    ]
+
+    assert [line[81:].strip() for line in lines] == [
+        "waiting",
+        "open",
+        "committed",
+        "DISCARDED",
+        "REFUSED",
+        "TIMED OUT",
+        "gave up",
+        "committed, SLOW",
+    ]
+
+
+@pytest.mark.parametrize("form", [render, render_static])
+def test_the_table_tells_all_outcomes_apart(form) -> None:
+    """By words, in every form. [NBK-06] [NBK-11]"""
+    words = [
+        "waiting",
+        "open",
+        "committed",
+        "discarded",
+        "refused",
+        "timed out",
+        "gave up",
+        "committed, slow",
+    ]
+    cells = [
+        re.findall(
+            r"<span[^>]*>([a-z, ]+)</span></span></span></td></tr>",
+            form(lock_element(lock_state(ended(one), now=1.0))),
+        )
+        for one in OUTCOMES
+    ]
+
+    assert [found[-1] for found in cells] == words
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("discarded", "discarded, nothing committed"),
+        ("timed out", "timed out"),
+        ("gave up", "gave up waiting"),
+        ("slow", "slow: held for long"),
+    ],
+)
+def test_the_legend_names_the_marks_that_are_in_the_picture(outcome: str, words: str) -> None:
+    """And no others. [NBK-06]"""
+    shown = {one: f">{words}</span>" in render(lock_element(lock_state(ended(one)))) for one in OUTCOMES}
+
+    assert [one for one, found in shown.items() if found] == [outcome]
+
+
+def test_a_slow_session_is_named_in_every_form() -> None:
+    """It went well, and somebody waited for it. [SES-11]"""
+    state = lock_state(ended("slow"))
+    written = render(lock_element(with_selection(state, 1)))
+
+    assert state.counts == "1 session in 1 context: 1 committed; 1 held for long"
+    assert "over 500 ms when that was reported" in written
+    assert "committed, slow" in written
+
+
+def test_the_next_in_the_queue_is_named() -> None:
+    """Who enters next, and when: the order is fair. [SES-09] [NBK-06]"""
+    assert (
+        lock_state(LIVE, now=3.0).next_up
+        == "First come, first served: read view enters next when trim has left."
+    )
+
+
+def test_a_write_enters_alone() -> None:
+    """A read behind it waits for its own turn. [SES-09]"""
+    events = story(
+        session(1, 0.0, 0.0, who="meter", mode="read"),
+        session(2, 0.1, 0.1, who="view", mode="read"),
+        session(3, 0.2, who="trim", ahead=(1, 2)),
+        session(4, 0.3, who="late", mode="read", ahead=(1, 2, 3)),
+    )
+
+    assert lock_state(events, now=1.0).next_up == (
+        "First come, first served: write trim enters next when meter and 1 more have left."
+    )
+
+
+def test_reads_that_stand_together_enter_together() -> None:
+    """They are one step of the queue. [SES-09]"""
+    events = story(
+        session(1, 0.0, 0.0, who="ask"),
+        session(2, 0.1, who="meter", mode="read", ahead=(1,)),
+        session(3, 0.2, who="view", mode="read", ahead=(1, 2)),
+        session(4, 0.3, who="trim", ahead=(1, 2, 3)),
+    )
+
+    assert lock_state(events, now=1.0).next_up == (
+        "First come, first served: read meter with 1 more read enter next when ask has left."
+    )
+
+
+def test_the_picture_is_there_in_two_widths_and_saved_in_one() -> None:
+    """A page shows the one that fits; a notebook that strips styles keeps one image. [NBK-10]"""
+    element = lock_element(lock_state(LIVE))
+
+    assert [render(element).count(f'class="kb-scroll {one}"') for one in ("kb-wide", "kb-narrow")] == [1, 1]
+    assert render_static(element).count("Lock view. the trace ends") == 1

@@ -11,7 +11,7 @@ import pytest
 
 import koogbook as kb
 from koogbook import clock
-from koogbook.errors import WrongLoopError
+from koogbook.errors import ViewError, WrongLoopError
 from koogbook.notebook.views.look.markup import live_tree, render, render_static
 from koogbook.notebook.views.run_view.runs import RunView
 
@@ -115,6 +115,44 @@ async def test_a_node_can_be_inspected_in_it() -> None:
     assert ("Edges out" in chosen, "Edges out" in render(view.element)) == (True, False)
 
 
+async def test_a_session_can_be_selected_in_it() -> None:
+    """A click on a bar shows the session below, and Escape lets go of it. [NBK-06]"""
+    view = view_of(await agent_of(trip()).run("Rome"))
+    (number,) = [row.number for row in view.state.locks.lanes[0].sessions][:1]
+
+    view.act("session", str(number))
+    chosen, selected = render(view.element), view.session
+    view.act("back")
+
+    assert selected is not None
+    assert (selected.number, selected.who) == (number, "plan")
+    assert ("asked at" in chosen, "asked at" in render(view.element)) == (True, False)
+    assert view.session is None
+
+
+async def test_a_session_that_is_not_there_is_not_selected() -> None:
+    """One sees which there are. [NBK-06]"""
+    view = view_of(await agent_of(trip()).run("Rome"))
+
+    with pytest.raises(ViewError, match=r"There is no session '0'. There is: \d+ \(write plan\)"):
+        view.act("session", "0")
+
+
+async def test_a_session_is_selected_in_all_views_of_the_run() -> None:
+    """In the panel and in the lock view, whichever was clicked; nodes have a selection of their own. [NBK-11]"""
+    run = await agent_of(trip()).run("Rome")
+    panel, locks = view_of(run), kb.locks(run)
+    first, second = [row.number for row in locks.state.lanes[0].sessions][:2]
+
+    panel.act("session", str(first))
+    seen = [locks.selected, panel.session]
+    locks.act("select", str(second))
+    seen.append(panel.session)
+
+    assert [None if row is None else row.number for row in seen] == [first, first, second]
+    assert panel.selected is None
+
+
 async def test_the_stop_button_is_there_only_while_it_goes_on() -> None:
     """What cannot be stopped any more has no button for it."""
     stopped: list[bool] = []
@@ -149,6 +187,31 @@ async def test_a_run_that_goes_on_says_where_it_is() -> None:
     await task
 
     assert re.match(r"running plan, visit 1 · [2-9]\d ms · iteration 1", sentence)
+
+
+async def test_an_answer_that_comes_in_frames_is_shown_while_it_is_written() -> None:
+    """As text, in every form, until it is whole. [NBK-04, EXE-05]"""
+    talk = kb.strategy("talk", input=str, output=str)
+    shown: list[tuple[str, str, str]] = []
+
+    @talk.node
+    async def tell(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            async for _ in session.request_streaming():
+                assert agent.last_run is not None
+                view = view_of(agent.last_run)
+                shown.append((view.state.writing, str(view), render(view.element)))
+        return text
+
+    talk.start >> tell >> talk.finish
+    agent = kb.Agent(kb.ScriptedExecutor([f"once {HOSTILE}"]), "offline", talk)
+    run = await agent.run("Rome", "s")
+
+    assert [writing for writing, _, _ in shown[:2]] == ["once ", "once <img "]
+    assert "being written: once <img" in shown[1][1]
+    assert "once &lt;img" in shown[1][2]
+    assert "<img" not in shown[-2][2]
+    assert view_of(run).state.writing == ""
 
 
 async def test_notices_of_the_run_stand_in_it() -> None:

@@ -2,57 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from koogbook.notebook.views.lock_view.marks import bar_marks
+from koogbook.notebook.views.lock_view.names import turned
 from koogbook.notebook.views.lock_view.rows import SessionRow
+from koogbook.notebook.views.lock_view.sheet import Place, Sheet
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import cut_end, duration, text_width
-from koogbook.notebook.views.look.pieces import STATES
 
-#: The width of the picture, and where its time axis ends to the left and, counted from the right edge, to the right.
-WIDTH, LABEL, RIGHT = 940, 148, 60
 #: From the top of one row of bars to the next, and the height of a bar.
 ROW, BAR = 26, 20
-_WAIT, _MARK, _LEAST = 14, 18, 3
-
-#: From seconds to where they stand in the picture.
-Place = Callable[[float], float]
+_WAIT, _MARK, _LEAST = 14, 15, 3
 
 
-def reach(row: SessionRow, x: Place) -> tuple[float, float]:
+def reach(row: SessionRow, x: Place, sheet: Sheet) -> tuple[float, float]:
     """From the beginning to the end of the bar and all that stands beside it."""
-    left, right = x(row.opened), max(x(row.end), x(row.opened) + _LEAST) + (_MARK if _end_mark(row) else 0)
+    left, right = x(row.opened), _last(row, x)
+    marks = len(bar_marks(row))
+    if marks:
+        right += 3 + marks * _MARK
     if row.outcome == "refused":
-        width = text_width(_refusal(row), 11) + 8
-        if right + width > WIDTH:
-            left -= width
+        words = text_width(_refusal(row), 11) + 8
+        # Where the axis ends there may be the line of now.
+        if right + words > sheet.left + sheet.axis and left - words > sheet.left:
+            left -= words
         else:
-            right += width
+            right += words
     return left, right
 
 
-def session_bar(row: SessionRow, x: Place, y: float, *, selected: bool, clickable: bool) -> Element:
-    """The bar of a session, its top at ``y``; one that is ``clickable`` can be selected in the live form."""
+def session_bar(
+    row: SessionRow, x: Place, y: float, sheet: Sheet, *, selected: bool = False, select: str = ""
+) -> Element:
+    """The bar of a session, its top at ``y``.
+
+    ``select`` is the action that selects it in the live form; without one it cannot be clicked.
+    """
     opened, end = x(row.opened), x(row.end)
     held_from = end if row.acquired is None else x(row.acquired)
-    mark = _end_mark(row)
-    last = max(end, held_from + _LEAST)
+    marks = bar_marks(row)
+    last = _last(row, x)
     shapes: list[Element | None] = []
-    if clickable:
-        # Its paint, though nobody sees it, is what a click meets where the bar is only a few pixels wide.
-        ring = _around(opened, last, mark, y, 3)
-        shapes.append(h("rect", **ring, cls="kb-focus kb-live", fill="transparent", stroke="none"))
-    if clickable or selected:
-        # The halo of a bar that is not selected is there in the live form, so that what is sent stays small.
+    if select or selected:
+        # Of a bar that is not selected it is there in the live form alone, to be met by a click where the bar is only a
+        # few pixels wide, to show the focus, and so that what is sent for a selection stays small.
         shapes.append(
             h(
                 "rect",
-                **_around(opened, last, mark, y, 2),
-                cls="" if selected else "kb-live",
-                fill="none",
+                **_around(opened, last, len(marks), y),
+                cls="kb-focus" if selected else "kb-focus kb-live",
+                fill="transparent",
                 stroke="var(--kb-accent)" if selected else "none",
                 stroke_width=2,
                 stroke_opacity="0.6",
@@ -64,30 +66,29 @@ def session_bar(row: SessionRow, x: Place, y: float, *, selected: bool, clickabl
     if row.acquired is not None:
         shapes.append(_held(row, held_from, y, max(end - held_from, _LEAST)))
     shapes.append(_bar_name(row, opened, held_from, end, y))
-    if mark:
-        glyph, tone = STATES[mark]
-        shapes.append(glyph_at(glyph, last + 3, y + 4, 12, tone))
-        if row.outcome == "refused":
-            before = reach(row, x)[0] < opened
-            shapes.append(
-                h(
-                    "text",
-                    _refusal(row),
-                    x=opened - 6 if before else last + 19,
-                    y=y + 14,
-                    font_size=11,
-                    fill="var(--kb-bad)",
-                    text_anchor="end" if before else None,
-                )
+    for place, (drawing, tone) in enumerate(marks):
+        shapes.append(glyph_at(drawing, last + 3 + place * _MARK, y + 4, 12, tone))
+    if row.outcome == "refused":
+        before = reach(row, x, sheet)[0] < opened
+        shapes.append(
+            h(
+                "text",
+                _refusal(row),
+                x=opened - 6 if before else last + 4 + len(marks) * _MARK,
+                y=y + 14,
+                font_size=11,
+                fill="var(--kb-bad)",
+                text_anchor="end" if before else None,
             )
+        )
     words = described(row)
-    live = does("select", str(row.number), name=words, picked=selected) if clickable else None
+    live = does(select, str(row.number), name=words, picked=selected) if select else None
     return h("g", h("title", words), *shapes, live=live)
 
 
 def described(row: SessionRow) -> str:
     """One session in words."""
-    words = [f"{row.mode} {row.who}, {row.place}", row.outcome]
+    words = [f"{row.mode} {row.who}, {row.place}", row.word]
     if row.waited > 0.0005:
         words.append(f"waited {duration(row.waited)}")
     if row.held is not None:
@@ -99,21 +100,18 @@ def described(row: SessionRow) -> str:
     return ", ".join(words)
 
 
-def _around(left: float, right: float, mark: str, y: float, away: float) -> dict[str, Any]:
-    """The box around a bar and the mark behind it, so many px from both."""
-    width = right - left + (15 if mark else 0)
-    return {
-        "x": left - away,
-        "y": y - away,
-        "width": width + 2 * away,
-        "height": BAR + 2 * away,
-        "rx": 3 + away,
-    }
+def _around(left: float, right: float, marks: int, y: float) -> dict[str, Any]:
+    """The box around a bar and the marks behind it, 2 px from both."""
+    width = right - left + marks * _MARK
+    return {"x": left - 2, "y": y - 2, "width": width + 4, "height": BAR + 4, "rx": 5}
 
 
-def _end_mark(row: SessionRow) -> str:
-    """The word of the mark behind a bar; a read that ended has none, it has changed nothing."""
-    return {"ended": "", "open": "", "waiting": "", "gave up": "skipped"}.get(row.outcome, row.outcome)
+def _last(row: SessionRow, x: Place) -> float:
+    """Where a bar ends; before the moment itself where there is only a mark, so that the mark stands at the moment."""
+    opened, end = x(row.opened), x(row.end)
+    if row.acquired is None and end - opened < 1:
+        return opened - 3
+    return end if row.acquired is None else max(end, x(row.acquired) + _LEAST)
 
 
 def _refusal(row: SessionRow) -> str:
@@ -188,7 +186,7 @@ def _bar_name(row: SessionRow, opened: float, held_from: float, end: float, y: f
         ground = _name_ground(opened, y, text_width(short, 11))
     else:
         return None
-    text = h("text", name, x=x, y=y + 14, font_size=11, fill=colour)
+    text = h("text", name, x=x, y=y + 14, font_size=11, fill=colour, **turned(name))
     return h("g", ground, text) if ground else text
 
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,19 +15,22 @@ from koogbook.agents.run import Run
 from koogbook.errors import ViewError
 from koogbook.events import Event, SessionEvent
 from koogbook.notebook.pace import running_loop
-from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow, begin_of
+from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow, begin_of, on_one_clock
 from koogbook.notebook.views.lock_view.state import (
+    WINDOW,
     LockState,
     in_order,
     lock_state,
     lock_state_at,
     with_selection,
+    with_zoom,
 )
 from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, duration
 from koogbook.notebook.views.view import Action, View
+from koogbook.trace import load_trace
 
 #: Seconds between two moments of a replay that plays, and how many of them a whole run has: about 6 s.
 _STEP = 0.2
@@ -39,11 +43,18 @@ class LockView(View[LockState]):
     title = "Lock view"
 
     def __init__(
-        self, of: Run | Sequence[Event], *, selected: int | None = None, at: float | None = None
+        self,
+        of: Run | Sequence[Event],
+        *,
+        selected: int | None = None,
+        at: float | None = None,
+        source: str = "",
     ) -> None:
         self._run = of if isinstance(of, Run) else None
-        self._given: tuple[Event, ...] = () if isinstance(of, Run) else tuple(of)
+        self._given: tuple[Event, ...] = () if isinstance(of, Run) else on_one_clock(of)
+        self._source = source
         self._at: float | None = None
+        self._zoom: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._known: tuple[int, LockState] | None = None
         super().__init__(of)
@@ -61,6 +72,7 @@ class LockView(View[LockState]):
         state = self._whole()
         if self._at is not None:
             state = lock_state_at(self._events(), self._at, state)
+        state = with_zoom(state, self._zoom)
         if state.replay is not None and self._timer is not None:
             state = replace(state, replay=replace(state.replay, playing=True))
         return with_selection(state, number)
@@ -95,6 +107,9 @@ class LockView(View[LockState]):
 
         ``at`` takes seconds since the first session event; ``earlier`` and ``later`` go to the session event before
         and after, ``play`` goes through the whole run and pauses, ``end`` leaves the replay.
+
+        ``zoom`` enlarges 200 sessions of a longer run that is over, around the one of this number; ``zoom_before`` and
+        ``zoom_after`` go on from there, ``whole`` shows all of it again.
         """
         return {
             "select": self._select,
@@ -107,6 +122,10 @@ class LockView(View[LockState]):
             "later": self._later,
             "play": self._play,
             "end": self._end,
+            "zoom": self._enlarge,
+            "zoom_before": self._enlarge_before,
+            "zoom_after": self._enlarge_after,
+            "whole": self._show_all,
         }
 
     def act(self, do: str, value: str = "") -> None:
@@ -151,6 +170,7 @@ class LockView(View[LockState]):
             raise ViewError(
                 f"The {edge} of {count(len(order), 'session')} is selected: there is none beyond it."
             )
+        self._reveal(target)
         self.select(str(order[target].number))
 
     def _error(self, value: str) -> None:
@@ -165,6 +185,7 @@ class LockView(View[LockState]):
         row = wrong[(numbers.index(selected) + 1) % len(wrong) if selected in numbers else 0]
         if self._at is not None and self._at < row.end:
             self._go_to(row.end)
+        self._reveal(self._order().index(row))
         self.select(str(row.number))
 
     def _order(self) -> list[SessionRow]:
@@ -172,18 +193,54 @@ class LockView(View[LockState]):
         return in_order(whole.lanes)
 
     def _session(self, value: str) -> SessionRow:
-        """The session of a number.
+        return session_numbered(value, self._order())
+
+    # ------------------------------------------------------------------------------------- a part of a long run
+
+    def _enlarge(self, value: str) -> None:
+        row = self._session(value)
+        self._require_long()
+        self._zoom_to(self._order().index(row) - WINDOW // 2)
+
+    def _enlarge_before(self, value: str) -> None:
+        self._require_long()
+        if not self._zoom:
+            raise ViewError("The run begins here: there is no session before it.")
+        self._zoom_to(self._zoom - WINDOW)
+
+    def _enlarge_after(self, value: str) -> None:
+        total = self._require_long()
+        if self._zoom is not None and self._zoom + WINDOW >= total:
+            raise ViewError("The run ends here: there is no session after it.")
+        self._zoom_to(0 if self._zoom is None else self._zoom + WINDOW)
+
+    def _show_all(self, value: str) -> None:
+        self._zoom = None
+
+    def _zoom_to(self, first: int) -> None:
+        self._zoom = min(max(first, 0), self._whole().total - WINDOW)
+
+    def _reveal(self, position: int) -> None:
+        """Where a part is enlarged, let it be one that holds the session at this place."""
+        if self._zoom is not None and not self._zoom <= position < self._zoom + WINDOW:
+            self._zoom_to(position - WINDOW // 2)
+
+    def _require_long(self) -> int:
+        """How many sessions the run has.
 
         Raises:
-            ViewError: There is none; the message lists the first ones.
+            ViewError: It goes on, or they are so few that all of them are shown as they are.
         """
-        order = self._order()
-        found = next((row for row in order if str(row.number) == value.strip()), None)
-        if found is None:
-            names = ", ".join(f"{row.number} ({row.mode} {row.who})" for row in order[:12])
-            more = f" and {len(order) - 12} more" if len(order) > 12 else ""
-            raise ViewError(f"There is no session {value!r}. There is: {names or 'none yet'}{more}.")
-        return found
+        if self.goes_on:
+            raise ViewError(
+                "The run goes on and is shown as it goes; a part of it can be enlarged when it is over."
+            )
+        total = self._whole().total
+        if total <= WINDOW:
+            raise ViewError(
+                f"The run has {count(total, 'session')}; a part is enlarged of more than {WINDOW}."
+            )
+        return total
 
     # ------------------------------------------------------------------------------------- replay
 
@@ -281,25 +338,50 @@ class LockView(View[LockState]):
         """The state at the end of a run that is over, made once."""
         events = self._events()
         if self._known is None or self._known[0] != len(events):
-            self._known = len(events), lock_state(events)
+            self._known = len(events), lock_state(events, source=self._source)
         return self._known[1]
 
     def _events(self) -> Sequence[Event]:
         return self._given if self._run is None else self._run.events
 
 
-def locks(run: Run | Sequence[Event], *, selected: int | None = None, at: float | None = None) -> LockView:
+def session_numbered(value: str, order: Sequence[SessionRow]) -> SessionRow:
+    """The session of a number, which came with a click or from Python.
+
+    Raises:
+        ViewError: There is none; the message lists the first ones.
+    """
+    found = next((row for row in order if str(row.number) == value.strip()), None)
+    if found is None:
+        names = ", ".join(f"{row.number} ({row.mode} {row.who})" for row in order[:12])
+        more = f" and {len(order) - 12} more" if len(order) > 12 else ""
+        raise ViewError(f"There is no session {value!r}. There is: {names or 'none yet'}{more}.")
+    return found
+
+
+def locks(
+    run: Run | Sequence[Event] | str | Path, *, selected: int | None = None, at: float | None = None
+) -> LockView:
     """The sessions of a run on its LLM contexts: who held the lock, who waited, what was committed or discarded.
 
     Args:
-        run: A run, or a sequence of events.
+        run: A run, a sequence of events of one run or of several, or the path of a trace file, which is read once.
         selected: The number of the session to show in detail.
         at: The moment of a run that is over to show, in seconds since its first session.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: It is none of these.
+        TraceError: The file is no trace, or cannot be read.
         ViewError: There is no such session or moment; nothing is shown.
     """
-    if not isinstance(run, Run) and not isinstance(run, Sequence):
-        raise TypeError(f"locks takes a run, or a sequence of events, not {run!r:.60}.")
+    if isinstance(run, str | Path):
+        return LockView(load_trace(run), selected=selected, at=at, source=Path(run).name)
+    if not isinstance(run, Run) and not _are_events(run):
+        raise TypeError(
+            f"locks takes a run, or a sequence of events, not {run!r:.60}. A trace file is given by its path."
+        )
     return LockView(run, selected=selected, at=at)
+
+
+def _are_events(given: object) -> bool:
+    return isinstance(given, Sequence) and all(isinstance(one, Event) for one in given)

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from koogbook.events import SessionMode
-from koogbook.notebook.views.lock_view.rows import Outcome, SessionRow
+from koogbook.notebook.views.lock_view.marks import outcome_word
+from koogbook.notebook.views.lock_view.names import name, sentence, set_apart
+from koogbook.notebook.views.lock_view.refusal import refusal
+from koogbook.notebook.views.lock_view.rows import SessionRow
 from koogbook.notebook.views.lock_view.state import LockState, SelectedSession
 from koogbook.notebook.views.lock_view.text import not_yet, position, session_figures
 from koogbook.notebook.views.look.controls import button
-from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import duration
 from koogbook.notebook.views.look.pieces import stats, status_word
 
-#: The word of the mark that stands before an outcome.
-MARKS: dict[Outcome, str] = {
-    "committed": "committed",
-    "discarded": "discarded",
-    "ended": "done",
-    "open": "open",
-    "waiting": "waiting",
-    "refused": "refused",
-    "timed out": "timed out",
-    "gave up": "skipped",
-}
+#: A part with code in it takes more of the line that it stands in.
+WIDE_PART = "flex:2 1 620px"
 _MOST_NAMES = 12
 
 
-def session_panel(state: LockState) -> Element | None:
-    """All about the selected session; None where none is selected."""
+def session_panel(state: LockState, *, steps: bool = True, python: str = "view.selected") -> Element | None:
+    """All about the selected session; None where none is selected.
+
+    Args:
+        state: What is shown.
+        steps: Whether there are buttons for the session before and after it.
+        python: The expression that gives the session.
+    """
     if state.later is not None:
         return h(
             "div",
             _head(state.later.who, status_word("not reached", "not yet"), None),
-            h("p", not_yet(state.later), cls="kb-p kb-quiet"),
+            h("p", *sentence(not_yet(state.later)), cls="kb-p kb-quiet"),
             cls="kb-half kb-panel",
         )
     if state.selected is None:
@@ -40,31 +38,37 @@ def session_panel(state: LockState) -> Element | None:
     row = state.selected.row
     return h(
         "div",
-        _head(row.who, status_word(MARKS[row.outcome], row.outcome), state.selected),
+        _head(row.who, outcome_word(row), state.selected if steps else None),
         h(
             "p",
-            f"{row.mode} session {position(state.selected)} \u00b7 {row.context} \u00b7 ",
-            h("code", row.place, cls="kb-code"),
+            f"{row.mode} session {position(state.selected)} \u00b7 ",
+            name(row.context),
+            " \u00b7 ",
+            h("code", name(row.place), cls="kb-code"),
+            " \u00b7 " if state.runs else None,
+            h("code", f"run {row.run}", cls="kb-code") if state.runs else None,
             cls="kb-p kb-small kb-quiet",
         ),
         h("div", stats(session_figures(row)), cls="kb-block"),
         *_facts(row, state.selected.waited_for),
-        refused_places(row) if row.outcome == "refused" else None,
+        h("div", refusal(row), cls="kb-block") if row.outcome == "refused" else None,
         h(
             "div",
             h("h4", "Error", cls="kb-h4"),
-            h("pre", row.error, cls="kb-pre kb-bad"),
+            h("pre", row.error, cls="kb-pre kb-bad", dir="auto"),
             cls="kb-block",
+            style="margin-top:14px",
         )
         if row.error
         else None,
         h(
             "p",
             "in Python: ",
-            h("code", "view.selected", cls="kb-code"),
+            h("code", python, cls="kb-code"),
             cls="kb-p kb-small kb-quiet kb-live",
         ),
         cls="kb-half kb-panel",
+        style=WIDE_PART if row.outcome == "refused" else None,
     )
 
 
@@ -93,7 +97,7 @@ def _head(who: str, outcome: Element, selected: SelectedSession | None) -> Eleme
     )
     return h(
         "div",
-        h("strong", who, cls="kb-panel-title"),
+        h("strong", name(who), cls="kb-panel-title"),
         outcome,
         steps,
         cls="kb-pair kb-panel-head",
@@ -106,34 +110,21 @@ def _facts(row: SessionRow, waited_for: tuple[str, ...]) -> list[Element]:
     if waited_for:
         more = len(waited_for) - _MOST_NAMES
         names = ", ".join(waited_for[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-        facts.append(("waits for " if row.outcome == "waiting" else "waited for ", names))
+        waits = row.outcome == "waiting" and not row.stopped
+        facts.append(("waits for " if waits else "waited for ", names))
     if row.holders:
-        facts.append(("the lock was held by ", ", ".join(row.holders)))
+        facts.append(("the lock was held by ", ", ".join(map(set_apart, row.holders))))
     if row.slow:
-        facts.append(("held for long: ", f"over {duration(row.slow)}"))
+        facts.append(("held for long: ", f"over {duration(row.slow)} when that was reported"))
     if row.outcome == "discarded":
         facts.append(("nothing was committed: ", "the prompt is what it was before"))
     if row.outcome == "gave up":
         facts.append(("left the queue: ", "it never had the lock"))
-    return [h("p", h("span", word, cls="kb-quiet"), h("span", text), cls="kb-p") for word, text in facts]
-
-
-def refused_places(row: SessionRow) -> Element:
-    """Both places of a nested session: the one that is still open, and the one that was refused."""
-    return h(
-        "div",
-        _place("lock", "first, still open", row.first_mode, row.first, ""),
-        _place("failed", "second, refused", row.mode, row.place, "bad"),
-        cls="kb-box kb-places",
-    )
-
-
-def _place(mark: str, word: str, mode: SessionMode, place: str, tone: str) -> Element:
-    return h(
-        "div",
-        glyph(mark, tone=tone or "accent"),
-        h("span", word, cls="kb-strong"),
-        h("span", f"{mode} session", cls="kb-quiet"),
-        h("code", place or "unknown place", cls="kb-code kb-push"),
-        cls="kb-row",
-    )
+    if row.stopped == "trace":
+        facts.append(("the trace ends here: ", "what became of it is not known"))
+    if row.stopped == "run":
+        facts.append(("the run ended before it: ", "the lock was not given back by then"))
+    return [
+        h("p", h("span", word, cls="kb-quiet"), h("span", *sentence(text)), cls="kb-p")
+        for word, text in facts
+    ]

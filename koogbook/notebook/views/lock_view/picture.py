@@ -4,50 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from koogbook.notebook.views.lock_view.bars import LABEL, RIGHT, ROW, WIDTH, reach, session_bar
+from msgspec.structs import replace
+
+from koogbook.notebook.views.lock_view.bars import BAR, ROW, reach, session_bar
+from koogbook.notebook.views.lock_view.names import turned, unmarked
+from koogbook.notebook.views.lock_view.overview import overview
 from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow
-from koogbook.notebook.views.lock_view.state import Lane, LockState
+from koogbook.notebook.views.lock_view.sheet import WIDE, Sheet
+from koogbook.notebook.views.lock_view.state import WINDOW, Lane, LockState
 from koogbook.notebook.views.lock_view.strip import strip
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
-from koogbook.notebook.views.look.measure import (
-    count,
-    cut_middle,
-    duration,
-    fit,
-    text_width,
-)
+from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width
 from koogbook.notebook.views.look.pieces import picture
 
-#: A lane with more sessions than this is a strip and its longest waits; so is, with more bars than this in all, each
-#: lane that has more than a few.
-MOST_BARS, MOST_BARS_IN_ALL = 60, 300
-_FEW_BARS = 12
 #: More contexts than this have no lane of their own, except for those in which something went wrong.
 MOST_LANES = 24
 _LONGEST_WAITS, _LONGEST_WAITS_OF_MANY = 8, 2
 _REPLAY_ROWS = 3
-# Both divide the length of the axis, so that the last column ends where it does.
-_COLUMN, _COLUMN_OF_MANY = 4, 6
 
-_AXIS, _PAD = 28, 8
+_AXIS, _PAD, _HEAD = 28, 8, 27
 _NICE = (1, 2, 4, 5)
 
 
-def lock_picture(state: LockState, *, clickable: bool = False) -> Element:
-    """The lanes as an ``svg`` element; ``clickable`` bars can be selected in the live form.
+def lock_picture(state: LockState, *, sheet: Sheet = WIDE, select: str = "", zoom: str = "") -> Element:
+    """The lanes as an ``svg`` element.
 
     In a replay each bar stands where it stands at the end of the run, so that the picture keeps its size.
+
+    Args:
+        state: What is drawn.
+        sheet: Its measures.
+        select: The action that selects a session by a click on its bar; without one no bar can be clicked.
+        zoom: The action that enlarges a part of a long run.
     """
-    drawing = _Drawing(state, clickable)
+    drawing = _Drawing(state, sheet, select)
     shapes: list[Element] = []
-    y = float(_AXIS)
-    lanes = _shown(state)
+    top = 0.0
+    above: list[Element] = []
+    if not state.goes_on and state.total > WINDOW:
+        above, top = overview(state, sheet, zoom)
+    y = top + _AXIS
+    lanes = drawing.lanes
     for place, lane in enumerate(lanes):
-        drawn, height = drawing.lane(lane)
-        ground = (
-            h("rect", x=0, y=0, width=WIDTH, height=height, fill="var(--kb-sunk)") if place % 2 == 0 else None
-        )
+        paper = "var(--kb-paper)" if place % 2 else "var(--kb-sunk)"
+        drawn, height = drawing.lane(lane, paper)
+        ground = h("rect", x=0, y=0, width=sheet.width, height=height, fill=paper) if place % 2 == 0 else None
         shapes.append(
             h(
                 "g",
@@ -61,63 +64,103 @@ def lock_picture(state: LockState, *, clickable: bool = False) -> Element:
         )
         y += height
     below, rest = y, h("g")
-    left_out = len(state.whole) - len(lanes)
-    if left_out:
-        sessions = sum(len(lane.sessions) for lane in state.whole) - sum(len(lane.sessions) for lane in lanes)
-        text = (
-            f"{count(left_out, 'more context')} with {count(sessions, 'session')} "
-            f"{'is' if left_out == 1 else 'are'} not drawn; all are in the counts below"
-        )
-        rest = h("text", text, x=14, y=y + 17, font_size=11, fill="var(--kb-ink2)")
+    if drawing.left_out:
+        rest = h("text", drawing.left_out, x=14, y=y + 17, font_size=11, fill="var(--kb-ink2)")
         below += 26
-    return picture(
-        WIDTH,
+    drawn_picture = picture(
+        sheet.width,
         below,
         "Lock view",
-        f"{state.status}. {state.counts}. {state.waits}",
-        h("g", *drawing.axis()),
+        unmarked(f"{state.status}. {state.counts}. {state.waits}"),
+        h("g", *above),
+        h("g", *drawing.axis(top)),
         h("g", *shapes),
         rest,
-        h("g", *drawing.moment(y)),
+        h("g", *drawing.moment(top, y)),
     )
+    # On a page that is written from right to left the picture stays as it is.
+    attributes = {**drawn_picture.attributes, "style": sheet.style, "direction": "ltr"}
+    return replace(drawn_picture, attributes=attributes)
 
 
 def _shown(state: LockState) -> list[Lane]:
     """The lanes that are drawn: all, or of too many the first ones with trouble, then the first others."""
-    lanes = state.whole
+    lanes = [lane for lane in state.whole if _within(state, lane.sessions)]
     if len(lanes) <= MOST_LANES:
-        return list(lanes)
+        return lanes
     first = sorted(range(len(lanes)), key=lambda place: (not _needs_a_look(lanes[place]), place))
     chosen = sorted(first[:MOST_LANES])
-    context = state.selected.row.context if state.selected else ""
     # The lane of the selection comes last, so that nothing moves for it.
-    chosen += [place for place in first[MOST_LANES:] if lanes[place].context == context]
+    selected = state.selected.row if state.selected else None
+    for place in first[MOST_LANES:]:
+        if selected is not None and (lanes[place].context, lanes[place].run) == (
+            selected.context,
+            selected.run,
+        ):
+            chosen.append(place)
     return [lanes[place] for place in chosen]
+
+
+def _within(state: LockState, sessions: Sequence[SessionRow]) -> list[SessionRow]:
+    """The sessions of which something lies in the part that is enlarged."""
+    zoom = state.zoom
+    return list(sessions) if zoom is None else [row for row in sessions if zoom.holds(row)]
 
 
 def _needs_a_look(lane: Lane) -> bool:
     return any(row.outcome in ERRORS or not row.over for row in lane.sessions)
 
 
+def run_names(runs: Sequence[str]) -> dict[str, str]:
+    """The runs by short names: as many letters as tell them apart, six at least."""
+    length = 6
+    while len({run[:length] for run in runs}) < len(runs):
+        length += 1
+    return {run: f"run {run[:length]}" for run in runs}
+
+
 class _Drawing:
-    def __init__(self, state: LockState, clickable: bool) -> None:
+    def __init__(self, state: LockState, sheet: Sheet, select: str) -> None:
         self._state = state
-        self._clickable = clickable
+        self._sheet = sheet
+        self._select = select
         self._selected = state.selected.row.number if state.selected else None
-        self._seconds = state.seconds or 0.001
-        self._scale = (WIDTH - LABEL - RIGHT) / self._seconds
-        self._step = _tick_step(self._seconds)
+        self._begin = state.zoom.begin if state.zoom else 0.0
+        self._seconds = ((state.zoom.end if state.zoom else state.seconds) - self._begin) or 0.001
+        self._scale = sheet.axis / self._seconds
+        self._step = _tick_step(self._seconds, sheet.ticks)
+        self._runs = run_names(state.runs)
         #: In a replay the sessions as they were then, by number; else None.
         self._then = (
             {row.number: row for lane in state.lanes for row in lane.sessions} if state.replay else None
         )
-        self._many = sum(min(len(lane.sessions), MOST_BARS) for lane in _shown(state)) > MOST_BARS_IN_ALL
+        self.lanes = _shown(state)
+        # Beside its own sessions an enlarged part has those that reach into it.
+        self._most_bars = 2 * WINDOW if state.zoom else sheet.most_bars
+        bars = sum(min(len(_within(state, lane.sessions)), self._most_bars) for lane in self.lanes)
+        self._many = bars > sheet.most_in_all
+        self._explained = False
 
     def x(self, seconds: float) -> float:
-        """Where a moment stands."""
-        return round(LABEL + seconds * self._scale, 1)
+        """Where a moment stands; one outside of the part that is enlarged stands at its edge."""
+        place = min(max(seconds - self._begin, 0.0), self._seconds)
+        return round(self._sheet.left + place * self._scale, 1)
 
-    def axis(self) -> list[Element]:
+    @property
+    def left_out(self) -> str:
+        """What is said of the contexts that have no lane."""
+        lanes = self._state.whole
+        number = len(lanes) - len(self.lanes)
+        if not number:
+            return ""
+        drawn = sum(len(lane.sessions) for lane in self.lanes)
+        sessions = sum(len(lane.sessions) for lane in lanes) - drawn
+        return (
+            f"{count(number, 'more context')} with {count(sessions, 'session')} "
+            f"{'is' if number == 1 else 'are'} not drawn; all are in the counts below"
+        )
+
+    def axis(self, top: float) -> list[Element]:
         """The times over the lanes; those that would run into the mark of the moment are left out."""
         moment = self._moment()
         marks = []
@@ -130,85 +173,110 @@ class _Drawing:
                     "text",
                     _tick_text(tick, self._step),
                     x=x,
-                    y=18,
+                    y=top + 18,
                     font_size=11,
                     fill="var(--kb-ink2)",
-                    text_anchor="middle" if tick else "start",
+                    text_anchor="middle" if x > self._sheet.left + 1 else "start",
                 )
             )
         return marks
 
     def grid(self, height: float) -> Element:
         """The lines of the ticks through one lane."""
-        lines = "".join(f"M{number(self.x(tick))} 0V{number(height)}" for tick in self._ticks())
+        top = 0 if self._sheet.beside else _HEAD - 4
+        lines = "".join(f"M{number(self.x(tick))} {top}V{number(height)}" for tick in self._ticks())
         return h("path", d=lines, stroke="var(--kb-line2)")
 
-    def moment(self, bottom: float) -> list[Element]:
+    def moment(self, top: float, bottom: float) -> list[Element]:
         """The line of now, while something is not over, or of the moment that a replay shows."""
         moment = self._moment()
         if moment is None:
             return []
         x, word, width = moment
         return [
-            h("path", d=f"M{number(x)} 22V{number(bottom)}", stroke="var(--kb-accent)", stroke_width=1.5),
-            h("rect", x=x - width / 2, y=5, width=width, height=17, rx=8.5, fill="var(--kb-accent)"),
-            h("text", word, x=x, y=17.5, font_size=11, fill="var(--kb-paper)", text_anchor="middle"),
+            h(
+                "path",
+                d=f"M{number(x)} {number(top + 22)}V{number(bottom)}",
+                stroke="var(--kb-accent)",
+                stroke_width=1.5,
+            ),
+            h("rect", x=x - width / 2, y=top + 5, width=width, height=17, rx=8.5, fill="var(--kb-accent)"),
+            h("text", word, x=x, y=top + 17.5, font_size=11, fill="var(--kb-paper)", text_anchor="middle"),
         ]
 
     def _moment(self) -> tuple[float, str, float] | None:
         """Where the line stands, the word on it, and the width of that."""
         if self._state.replay is not None:
-            word = duration(self._state.replay.at)
-            return self.x(self._state.replay.at), word, round(text_width(word, 11) + 14)
-        return (self.x(self._seconds), "now", 36) if self._state.live else None
+            at = self._state.replay.at
+            if not self._begin <= at <= self._begin + self._seconds:
+                return None
+            word = duration(at)
+            return self.x(at), word, round(text_width(word, 11) + 14)
+        return (self.x(self._state.seconds), "now", 36) if self._state.live else None
 
     def lane_head(self, lane: Lane) -> list[Element]:
-        """Name of the context and number of its sessions."""
-        name = one_line(lane.context)
+        """Name of the context and number of its sessions, and the run where there are several."""
+        sheet = self._sheet
+        below = [
+            *([self._runs[lane.run]] if lane.run in self._runs else []),
+            count(len(lane.sessions), "session"),
+        ]
+        small: dict[str, Any] = {"font_size": 11, "font_weight": 400, "fill": "var(--kb-ink2)"}
+        joined = " \u00b7 ".join(below)
+        room = sheet.left - 24 if sheet.beside else sheet.axis - 20 - text_width(joined, 11)
+        shown = fit(cut_middle(one_line(lane.context)), room, 12.5, bold=True)
+        direction = turned(shown)
+        follows = not sheet.beside and not direction
+        name = h(
+            "text",
+            h("title", lane.context) if shown != lane.context else None,
+            shown,
+            h("tspan", joined, dx=8, **small) if follows else None,
+            x=14,
+            y=22 if sheet.beside else 18,
+            font_size=12.5,
+            font_weight=600,
+            fill="var(--kb-ink)",
+            **direction,
+        )
+        if follows:
+            return [name]
+        if not sheet.beside:
+            return [name, h("text", joined, x=sheet.left + sheet.axis - 6, y=18, text_anchor="end", **small)]
         return [
-            h(
-                "text",
-                h("title", lane.context),
-                fit(cut_middle(name), LABEL - 24, 12.5, bold=True),
-                x=14,
-                y=22,
-                font_size=12.5,
-                font_weight=600,
-                fill="var(--kb-ink)",
-            ),
-            h(
-                "text",
-                count(len(lane.sessions), "session"),
-                x=14,
-                y=37,
-                font_size=11,
-                fill="var(--kb-ink2)",
-            ),
+            name,
+            *(h("text", text, x=14, y=37 + 14 * place, **small) for place, text in enumerate(below)),
         ]
 
-    def lane(self, lane: Lane) -> tuple[list[Element], float]:
-        """The bars of a lane, and its height."""
+    def lane(self, lane: Lane, paper: str) -> tuple[list[Element], float]:
+        """The bars of a lane on paper of this colour, and its height."""
+        sheet = self._sheet
         shapes: list[Element] = []
-        sessions: Sequence[SessionRow] = lane.sessions
-        top = _PAD
+        sessions: Sequence[SessionRow] = _within(self._state, lane.sessions)
+        top: float = _PAD if sheet.beside else _HEAD
         least = 0
-        if len(sessions) > (_FEW_BARS if self._many else MOST_BARS):
-            shapes += strip(
-                [then for row in sessions if (then := self._at_the_moment(row))],
+        if len(sessions) > (sheet.few if self._many else self._most_bars):
+            drawn = [then for row in sessions if (then := self._at_the_moment(row))]
+            column = sheet.columns[self._many]
+            columns, height = strip(
+                drawn,
                 len(sessions),
+                self._begin,
                 self._seconds,
-                LABEL,
+                sheet,
                 top,
-                WIDTH - LABEL - RIGHT,
                 ROW,
-                _COLUMN_OF_MANY if self._many else _COLUMN,
+                column,
+                explained_on="" if self._explained else paper,
             )
-            top += ROW + 16
+            shapes += columns
+            top += height
+            self._explained = True
             sessions = self._chosen(sessions)
             least = _REPLAY_ROWS if self._then is not None else 0
         levels: list[float] = []
         for row in sessions:
-            left, right = reach(row, self.x)
+            left, right = reach(row, self.x, sheet)
             level = next((place for place, end in enumerate(levels) if end + 4 <= left), len(levels))
             if level == len(levels):
                 levels.append(right)
@@ -223,11 +291,14 @@ class _Drawing:
                     then,
                     self.x,
                     top + level * ROW,
+                    sheet,
                     selected=row.number == self._selected,
-                    clickable=self._clickable,
+                    select=self._select,
                 )
             )
-        return shapes, max(top + max(len(levels), least) * ROW + _PAD - 4, 46)
+        height = top + max(len(levels), least) * ROW + _PAD - (ROW - BAR) + 2
+        least_height = (60 if self._runs else 46) if sheet.beside else 0
+        return shapes, max(height, least_height)
 
     def _at_the_moment(self, row: SessionRow) -> SessionRow | None:
         """A session of the whole run as it was at the moment that is shown; None before it was asked for."""
@@ -242,13 +313,15 @@ class _Drawing:
         return [row for row in sessions if row.number in chosen]
 
     def _ticks(self) -> list[float]:
-        return [place * self._step for place in range(int(self._seconds / self._step + 1e-9) + 1)]
+        first = math.ceil(self._begin / self._step - 1e-9)
+        last = math.floor((self._begin + self._seconds) / self._step + 1e-9)
+        return [place * self._step for place in range(first, last + 1)]
 
 
-def _tick_step(seconds: float) -> float:
-    """The distance of ticks: a round number, eight at most."""
-    power = 10.0 ** math.floor(math.log10(seconds / 8))
-    return next((nice * power for nice in _NICE if seconds / (nice * power) <= 8), 10 * power)
+def _tick_step(seconds: float, most: int) -> float:
+    """The distance of ticks: a round number, so that there are not too many."""
+    power = 10.0 ** math.floor(math.log10(seconds / most))
+    return next((nice * power for nice in _NICE if seconds / (nice * power) <= most), 10 * power)
 
 
 def _tick_text(tick: float, step: float) -> str:

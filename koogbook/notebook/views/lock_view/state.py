@@ -8,11 +8,23 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from koogbook.events import Event, SessionMode
-from koogbook.notebook.views.lock_view.rows import ERRORS, Outcome, SessionRow, begin_of, session_rows
+from koogbook.events import Event, Notice
+from koogbook.notebook.views.lock_view.names import set_apart
+from koogbook.notebook.views.lock_view.queue import QueueRow, next_up, queue_rows
+from koogbook.notebook.views.lock_view.rows import (
+    ERRORS,
+    Outcome,
+    SessionRow,
+    Stopped,
+    begin_of,
+    session_rows,
+)
 from koogbook.notebook.views.look.measure import count, duration, thousands
 
 __all__ = ["LockState", "SessionRow", "lock_state", "lock_state_at", "with_selection"]
+
+#: How many sessions an enlarged part of a long run has.
+WINDOW = 200
 
 #: Outcomes in the order of the counts sentence, with the words for them.
 _COUNTED: tuple[tuple[Outcome, str], ...] = (
@@ -28,23 +40,11 @@ _COUNTED: tuple[tuple[Outcome, str], ...] = (
 
 
 class Lane(Struct, frozen=True, kw_only=True):
-    """The sessions of one LLM context, in the order in which they were asked for."""
+    """The sessions of one LLM context of one run, in the order in which they were asked for."""
 
     context: str
     sessions: tuple[SessionRow, ...]
-
-
-class QueueRow(Struct, frozen=True, kw_only=True):
-    """A session that holds a lock or waits for it, now; ``number`` is its number."""
-
-    number: int
-    context: str
-    place: str
-    mode: SessionMode
-    who: str
-    code: str
-    since: float
-    waits_for: tuple[str, ...]
+    run: str = ""
 
 
 class Replay(Struct, frozen=True, kw_only=True):
@@ -53,6 +53,19 @@ class Replay(Struct, frozen=True, kw_only=True):
     at: float
     lanes: tuple[Lane, ...]
     playing: bool = False
+
+
+class Zoom(Struct, frozen=True, kw_only=True):
+    """A part of a long run: the places of its first and last session, from 1, and seconds since the first event."""
+
+    first: int
+    last: int
+    begin: float
+    end: float
+
+    def holds(self, row: SessionRow) -> bool:
+        """Whether something of a session lies in it."""
+        return row.opened <= self.end and row.end >= self.begin
 
 
 class SelectedSession(Struct, frozen=True, kw_only=True):
@@ -67,9 +80,13 @@ class SelectedSession(Struct, frozen=True, kw_only=True):
 class LockState(Struct, frozen=True, kw_only=True):
     """All sessions by context.
 
-    ``seconds`` is the length of the axis, ``live``: something is not over, ``goes_on``: more can come. ``errors`` is
-    how many sessions of the whole run went wrong. In a replay everything is as it was at that moment; ``later`` is a
-    session that is selected and had not been asked for by then.
+    ``seconds`` is the length of the axis, ``goes_on``: more can come, ``live``: and something is not over. ``errors``
+    is how many sessions of the whole run went wrong. ``stopped`` says what ended while something was not over. In a
+    replay everything is as it was at that moment; ``later`` is a session that is selected and had not been asked for
+    by then. ``next_up`` says in words who enters next. ``runs`` are the runs where they are several, ``source`` is the
+    name of the file, ``notes`` is what is to be said of it.
+
+    In sentences each name is set apart (see :mod:`names`).
     """
 
     status: str
@@ -84,7 +101,13 @@ class LockState(Struct, frozen=True, kw_only=True):
     total: int
     errors: int = 0
     goes_on: bool = False
+    stopped: Stopped = ""
+    next_up: str = ""
+    runs: tuple[str, ...] = ()
+    source: str = ""
+    notes: tuple[str, ...] = ()
     replay: Replay | None = None
+    zoom: Zoom | None = None
     selected: SelectedSession | None = None
     later: SessionRow | None = None
 
@@ -94,16 +117,20 @@ class LockState(Struct, frozen=True, kw_only=True):
         return self.lanes if self.replay is None else self.replay.lanes
 
 
-def lock_state(events: Sequence[Event], *, now: float | None = None) -> LockState:
+def lock_state(events: Sequence[Event], *, now: float | None = None, source: str = "") -> LockState:
     """The sessions in the events of one run or of several, on an axis that begins with the first of them.
 
     ``now`` is the time on the monotonic clock for what is still open; without it nothing more comes, and it is the
-    time of the last event.
+    time of the last event. ``source`` is the name of the file that the events come from.
     """
     begin = begin_of(events)
     last = max((event.at for event in events), default=0.0)
     end = max(last if now is None else now, begin) - begin
-    return _state(session_rows(events, begin, end), end, goes_on=now is not None)
+    rows = session_rows(events, begin, end, all_there=now is None)
+    notes = tuple(
+        event.text for event in events if isinstance(event, Notice) and event.kind.startswith("trace_")
+    )
+    return replace(_state(rows, end, goes_on=now is not None), source=source, notes=notes)
 
 
 def lock_state_at(events: Sequence[Event], at: float, whole: LockState | None = None) -> LockState:
@@ -132,6 +159,9 @@ def lock_state_at(events: Sequence[Event], at: float, whole: LockState | None = 
         status=f"at {duration(at)} of {duration(whole.seconds)}: {sentence}",
         seconds=whole.seconds,
         errors=whole.errors,
+        runs=whole.runs,
+        source=whole.source,
+        notes=whole.notes,
         replay=Replay(at=at, lanes=whole.lanes),
     )
 
@@ -153,6 +183,20 @@ def with_selection(state: LockState, number: int | None) -> LockState:
     return replace(state, selected=selected, later=None)
 
 
+def with_zoom(state: LockState, first: int | None) -> LockState:
+    """The state with :data:`WINDOW` of its sessions enlarged, from this place on, counted from 0; None: with all."""
+    order = in_order(state.whole)
+    if first is None or len(order) <= WINDOW:
+        return replace(state, zoom=None)
+    first = min(max(first, 0), len(order) - WINDOW)
+    last = first + WINDOW
+    begin = order[first].opened
+    end = order[last].opened if last < len(order) else state.seconds
+    if end <= begin:
+        begin, end = 0.0, state.seconds
+    return replace(state, zoom=Zoom(first=first + 1, last=last, begin=begin, end=end))
+
+
 def in_order(lanes: Sequence[Lane]) -> list[SessionRow]:
     """The sessions of all contexts in the order in which they were asked for."""
     return sorted((row for lane in lanes for row in lane.sessions), key=lambda row: (row.opened, row.number))
@@ -161,75 +205,58 @@ def in_order(lanes: Sequence[Lane]) -> list[SessionRow]:
 def _named(number: int, known: dict[int, SessionRow]) -> str:
     """A session as one speaks of it; one of another run is known by its number alone."""
     row = known.get(number)
-    return f"session {number}" if row is None else f"{row.mode} {row.who} ({row.place})"
+    return f"session {number}" if row is None else f"{row.mode} {set_apart(row.who)} ({set_apart(row.place)})"
 
 
 def _state(rows: Sequence[SessionRow], end: float, *, goes_on: bool) -> LockState:
-    lanes: dict[str, list[SessionRow]] = {}
+    lanes: dict[tuple[str, str], list[SessionRow]] = {}
     for row in rows:
-        lanes.setdefault(row.context, []).append(row)
-    queue = _queue(rows, end)
-    word, status = _sentence(rows, queue)
+        lanes.setdefault((row.run, row.context), []).append(row)
+    runs = tuple(dict.fromkeys(row.run for row in rows if row.run))
+    queue = queue_rows(rows, end)
+    stopped: Stopped = max((row.stopped for row in rows if not row.over), default="")
+    word, status = _sentence(rows, queue, stopped)
     return LockState(
         status=status,
         status_word=word,
-        lanes=tuple(Lane(context=context, sessions=tuple(sessions)) for context, sessions in lanes.items()),
+        lanes=tuple(
+            Lane(context=context, run=run, sessions=tuple(sessions))
+            for (run, context), sessions in lanes.items()
+        ),
         queue=queue,
         refused=tuple(row for row in rows if row.outcome == "refused"),
-        counts=_counts(rows, len(lanes)),
+        counts=_counts(rows, len(lanes), len(runs)),
         waits=_waits(rows),
         seconds=end,
-        live=any(not row.over for row in rows),
+        live=goes_on and any(not row.over for row in rows),
         total=len(rows),
         errors=sum(row.outcome in ERRORS for row in rows),
         goes_on=goes_on,
+        stopped=stopped,
+        next_up="" if stopped else next_up(rows),
+        runs=runs if len(runs) > 1 else (),
     )
 
 
-def _queue(rows: Sequence[SessionRow], now: float) -> tuple[QueueRow, ...]:
-    names = {row.number: row.who for row in rows if not row.over}
-    found: list[QueueRow] = []
-    place: Counter[str] = Counter()
-    unfinished = [row for row in rows if not row.over]
-    for row in sorted(
-        unfinished, key=lambda row: (row.context, row.outcome != "open", len(row.ahead), row.number)
-    ):
-        if row.outcome == "waiting":
-            place[row.context] += 1
-        found.append(
-            QueueRow(
-                number=row.number,
-                context=row.context,
-                place="holds" if row.outcome == "open" else _ordinal(place[row.context]),
-                mode=row.mode,
-                who=row.who,
-                code=row.place,
-                since=now - (row.opened if row.acquired is None else row.acquired),
-                waits_for=tuple(names[number] for number in row.ahead if number in names),
-            )
-        )
-    return tuple(found)
+_WHILE: dict[Stopped, str] = {"": "", "run": "the run is over while ", "trace": "the trace ends while "}
 
 
-def _ordinal(number: int) -> str:
-    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
-def _sentence(rows: Sequence[SessionRow], queue: Sequence[QueueRow]) -> tuple[str, str]:
+def _sentence(rows: Sequence[SessionRow], queue: Sequence[QueueRow], stopped: Stopped) -> tuple[str, str]:
     if not rows:
         return "not reached", "nothing has run yet: no session was opened"
-    holding = [row for row in queue if row.place == "holds"]
+    holding = [row for row in queue if row.holds]
     waiting = len(queue) - len(holding)
     if holding:
         first = holding[0]
         others = f" and {len(holding) - 1} more" if len(holding) > 1 else ""
-        tail = f", {waiting} waiting" if waiting else ", nobody waits"
-        return "holds", f"{first.mode} {first.who} holds {first.context}{others}{tail}"
+        tail = f", {thousands(waiting)} waiting" if waiting else ", nobody waits"
+        held = f"{first.mode} {set_apart(first.who)} holds {set_apart(first.context)}{others}{tail}"
+        return "no result yet" if stopped else "holds", f"{_WHILE[stopped]}{held}"
     if waiting:
-        return "waiting", f"{waiting} waiting, nobody holds a lock"
+        said = f"{thousands(waiting)} waiting, nobody holds a lock"
+        return "no result yet" if stopped else "waiting", f"{_WHILE[stopped]}{said}"
     troubles = [
-        text.format(number)
+        text.format(thousands(number))
         for outcome, text in _COUNTED
         if outcome in ("discarded", "refused", "timed out", "gave up")
         and (number := sum(row.outcome == outcome for row in rows))
@@ -239,12 +266,15 @@ def _sentence(rows: Sequence[SessionRow], queue: Sequence[QueueRow]) -> tuple[st
     return word, over + (f", {', '.join(troubles)}" if troubles else "")
 
 
-def _counts(rows: Sequence[SessionRow], lanes: int) -> str:
+def _counts(rows: Sequence[SessionRow], lanes: int, runs: int) -> str:
     if not rows:
         return "no sessions"
     numbers = Counter(row.outcome for row in rows)
-    parts = [text.format(numbers[outcome]) for outcome, text in _COUNTED if numbers[outcome]]
-    return f"{count(len(rows), 'session')} in {count(lanes, 'context')}: {', '.join(parts)}"
+    parts = [text.format(thousands(numbers[outcome])) for outcome, text in _COUNTED if numbers[outcome]]
+    slow = sum(row.slow > 0 for row in rows)
+    long = f"; {thousands(slow)} held for long" if slow else ""
+    of = f" of {count(runs, 'run')}" if runs > 1 else ""
+    return f"{count(len(rows), 'session')} in {count(lanes, 'context')}{of}: {', '.join(parts)}{long}"
 
 
 def _waits(rows: Sequence[SessionRow]) -> str:
@@ -253,11 +283,13 @@ def _waits(rows: Sequence[SessionRow]) -> str:
     if longest is None:
         return ""
     text = (
-        f"Longest wait {duration(longest.waited)} ({longest.who})."
+        f"Longest wait {duration(longest.waited)} ({set_apart(longest.who)})."
         if longest.waited > 0.0005
         else "No session had to wait."
     )
     if slow:
         named = max(slow, key=lambda row: row.slow)
-        text += f" Held for long: {named.who}, over {duration(named.slow)} ({named.place})."
+        text += (
+            f" Held for long: {set_apart(named.who)}, over {duration(named.slow)} ({set_apart(named.place)})."
+        )
     return text

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from koogbook.notebook.views.lock_view.bars import LABEL, RIGHT, WIDTH
-from koogbook.notebook.views.lock_view.panel import refused_places, session_panel
+from collections.abc import Sequence
+
+from koogbook.notebook.views.lock_view.marks import ENDED, SLOW, STOPPED, key, marked
+from koogbook.notebook.views.lock_view.names import name, sentence, set_apart, unmarked
+from koogbook.notebook.views.lock_view.panel import WIDE_PART, session_panel
 from koogbook.notebook.views.lock_view.picture import lock_picture
-from koogbook.notebook.views.lock_view.rows import SessionRow
-from koogbook.notebook.views.lock_view.state import LockState
+from koogbook.notebook.views.lock_view.refusal import refusal
+from koogbook.notebook.views.lock_view.rows import Outcome, SessionRow, Stopped
+from koogbook.notebook.views.lock_view.sheet import NARROW, WIDE
+from koogbook.notebook.views.lock_view.state import WINDOW, LockState
 from koogbook.notebook.views.lock_view.table import selectable, session_link, session_table
-from koogbook.notebook.views.lock_view.text import REMEDY
-from koogbook.notebook.views.look.controls import button, keys, slider, tools
+from koogbook.notebook.views.lock_view.text import queue_title
+from koogbook.notebook.views.lock_view.track import enlarged, track
+from koogbook.notebook.views.look.controls import button, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
-from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.markup import Element, h, visible
 from koogbook.notebook.views.look.measure import count, duration
 from koogbook.notebook.views.look.pieces import (
+    STATES,
     Column,
     frame,
-    legend_word,
     pair,
-    status_line,
-    status_word,
+    status_glyph,
     table,
 )
 
 _MOST_QUEUED = 20
 _MOST_REFUSALS = 3
-#: Half the thumb of a track: its middle, not its edge, stands at both ends of the time axis.
-_HALF_THUMB = 8
 
 
 def lock_element(state: LockState) -> Element:
     """The view as an element: lanes, queue, the selected session, what was refused and why, and all as a table."""
-    status = status_line(state.status_word, state.status)
+    mark, tone = STATES[state.status_word]
+    status = pair(glyph(mark, state.status_word, tone=tone), h("span", *sentence(state.status)))
     if not state.total:
         empty = h(
             "p",
@@ -42,9 +46,9 @@ def lock_element(state: LockState) -> Element:
         return frame(
             icon="lock",
             title="Lock view",
-            name="",
+            name=state.source,
             status=status,
-            body=[h("div", empty, cls="kb-panel")],
+            body=[*_notes(state), h("div", empty, cls="kb-panel")],
             foot=state.counts,
         )
     return frame(
@@ -52,35 +56,49 @@ def lock_element(state: LockState) -> Element:
         title="Lock view",
         name=_name(state),
         status=status,
-        body=[*_body(state, selecting=True), session_table(state)],
+        body=[*_body(state, select="select", whole=True), session_table(state)],
         foot=state.counts,
         tools=_tools(state),
         keys=_keys(state),
-        spoken="the replay plays" if state.replay is not None and state.replay.playing else state.status,
+        spoken="the replay plays"
+        if state.replay is not None and state.replay.playing
+        else unmarked(state.status),
     )
 
 
-def lock_body(state: LockState) -> list[Element]:
+def lock_body(state: LockState, *, select: str = "", python: str = "") -> list[Element]:
     """The picture of the sessions with its legend, who holds and waits now, what was refused, the longest wait.
 
-    For another view: nothing in it can be clicked.
+    For another view.
+
+    Args:
+        state: What is shown.
+        select: The action of that view that selects a session; without one nothing can be clicked.
+        python: The expression that gives the selected session.
     """
-    return _body(state, selecting=False)
+    return _body(state, select=select, whole=False, python=python)
 
 
-def _body(state: LockState, *, selecting: bool) -> list[Element]:
+def _body(state: LockState, *, select: str, whole: bool, python: str = "view.selected") -> list[Element]:
+    """``whole`` is the view itself, with what goes through a run that is over."""
+    zoom = "zoom" if whole else ""
     body = [
+        *_notes(state),
         _legend(state),
-        h("div", lock_picture(state, clickable=selecting), cls="kb-scroll"),
-        h("p", "A wide picture: it scrolls sideways.", cls="kb-band kb-small kb-quiet kb-narrow"),
+        h("div", lock_picture(state, sheet=WIDE, select=select, zoom=zoom), cls="kb-scroll kb-wide"),
+        h("div", lock_picture(state, sheet=NARROW, select=select, zoom=zoom), cls="kb-scroll kb-narrow"),
     ]
-    if selecting and not state.goes_on and state.seconds > 0:
-        body.append(_track(state))
+    if whole and not state.goes_on and state.total > WINDOW:
+        body.append(enlarged(state))
+    if whole and not state.goes_on and state.seconds > 0:
+        body.append(track(state))
+    picked = state.selected.row.number if state.selected else None
+    refused = [row for row in state.refused if row.number != picked]
     # Each part has its place in the live form, too, where it is not shown: what is sent for a click stays small.
     parts = [
-        session_panel(state),
-        _half(_queue(state, selecting)) if state.queue or state.replay is not None else None,
-        _half(_refusals(state.refused)) if state.refused else None,
+        session_panel(state, steps=whole, python=python),
+        _half(_queue(state, select), "flex-basis:330px") if state.queue or state.replay is not None else None,
+        _half(_refusals(refused, others=len(refused) < len(state.refused)), WIDE_PART) if refused else None,
     ]
     shown = any(part is not None for part in parts)
     body.append(
@@ -90,12 +108,19 @@ def _body(state: LockState, *, selecting: bool) -> list[Element]:
             cls="kb-split kb-ruled" if shown else "kb-split",
         )
     )
-    body.append(h("p", state.waits, cls="kb-band kb-small kb-quiet kb-ruled"))
+    body.append(h("p", *sentence(state.waits), cls="kb-band kb-small kb-quiet kb-ruled"))
     return body
 
 
-def _half(part: Element) -> Element:
-    return h("div", part, cls="kb-half kb-panel")
+def _half(part: Element, style: str | None = None) -> Element:
+    return h("div", part, cls="kb-half kb-panel", style=style)
+
+
+def _notes(state: LockState) -> list[Element]:
+    """What is to be said of the file that the events come from."""
+    return [
+        h("div", status_glyph("warning"), h("span", *sentence(note)), cls="kb-todo") for note in state.notes
+    ]
 
 
 def _tools(state: LockState) -> Element:
@@ -115,127 +140,99 @@ def _keys(state: LockState) -> Element:
     )
 
 
-def _track(state: LockState) -> Element:
-    """The replay: under the time axis, as long as it, with the moment in words."""
-    replay = state.replay
-    at = state.seconds if replay is None else replay.at
-    playing = replay is not None and replay.playing
-    whole = f"at the end, {duration(state.seconds)}: {state.status}"
-    words = state.status if replay is not None else whole
-    return h(
-        "div",
-        h(
-            "div",
-            h(
-                "div",
-                button("\u2039", "earlier", key=",", name="Go to the session event before", off=at <= 0),
-                button(
-                    "Pause" if playing else "Play",
-                    "play",
-                    key=" ",
-                    name="Pause the replay" if playing else "Play the run again",
-                    on=playing,
-                ),
-                button("\u203a", "later", key=".", name="Go to the next session event", off=replay is None),
-                style=f"display:flex;gap:4px;flex:none;width:{LABEL - 14 - _HALF_THUMB}px;padding-left:14px",
-            ),
-            slider("at", at, most=state.seconds, name="Moment of the replay", said=words),
-            h(
-                "div",
-                button("End", "end", name="Leave the replay: the run as it ended", off=replay is None),
-                style=f"flex:none;width:{RIGHT - _HALF_THUMB - 6}px;padding-left:6px",
-            ),
-            # The last button is wider than the picture's margin that it stands under.
-            style=f"display:flex;align-items:center;width:{WIDTH}px;max-width:calc(100% - 32px);margin:0 auto",
-        ),
-        h("p", words, cls="kb-p kb-small kb-quiet", style="margin:4px 14px 0"),
-        cls="kb-live",
-        style="padding:6px 0;border-top:1px solid var(--kb-line2)",
-    )
-
-
 def _name(state: LockState) -> str:
+    """The first context and how many others there are; they are counted where its name would turn what follows it."""
     first, others = state.whole[0].context, len(state.whole) - 1
-    return f"{first} and {count(others, 'other context')}" if others else first
+    contexts = f"{first} and {count(others, 'other context')}" if others else first
+    if (others or state.source) and set_apart(first) != visible(first):
+        contexts = count(others + 1, "context")
+    return f"{contexts} \u00b7 {state.source}" if state.source else contexts
+
+
+#: What stands in the legend where it is in the picture, with the word for it.
+_LEGEND: tuple[tuple[Outcome, str], ...] = (
+    ("committed", "committed"),
+    ("discarded", "discarded, nothing committed"),
+    ("refused", "refused"),
+    ("timed out", "timed out"),
+    ("gave up", "gave up waiting"),
+)
+_LEFT_OPEN: tuple[tuple[Stopped, str], ...] = (
+    ("run", "never closed"),
+    ("trace", "not over when the trace ends"),
+)
 
 
 def _legend(state: LockState) -> Element:
-    marks = [
+    rows = [row for lane in state.whole for row in lane.sessions]
+    outcomes, stopped = {row.outcome for row in rows}, {row.stopped for row in rows}
+    return h(
+        "div",
         pair(h("span", cls="kb-key kb-fill-accent"), "write, held"),
         pair(h("span", cls="kb-key kb-key-read"), "read, held"),
         pair(h("span", cls="kb-key kb-key-wait"), "waiting"),
-    ]
-    shown = {row.outcome for lane in state.whole for row in lane.sessions}
-    marks += [
-        legend_word(word) for word in ("committed", "discarded", "refused", "timed out") if word in shown
-    ]
-    return h("div", *marks, cls="kb-band kb-small kb-quiet kb-keys")
+        *(key(ENDED[outcome], word) for outcome, word in _LEGEND if outcome in outcomes),
+        *(key(STOPPED[why], word) for why, word in _LEFT_OPEN if why in stopped),
+        key(SLOW, "slow: held for long") if any(row.slow for row in rows) else None,
+        cls="kb-band kb-small kb-quiet kb-keys",
+    )
 
 
-def _queue(state: LockState, selecting: bool) -> Element:
+def _queue(state: LockState, select: str) -> Element:
+    queue = state.queue
+    rows = queue[:_MOST_QUEUED]
+    several = len({row.context for row in queue}) > 1
     columns = [
-        Column("place"),
-        Column("context"),
+        Column("place", cls="kb-word"),
+        *([Column("context")] if several else []),
         Column("session"),
         Column("who"),
         Column("code"),
         Column("since", True),
     ]
-    queue = state.queue
-    rows = queue[:_MOST_QUEUED]
+    held = STOPPED[state.stopped] if state.stopped else STATES["holds"]
     drawn = table(
         columns,
         [
             (
-                status_word("holds" if row.place == "holds" else "waiting", row.place),
-                row.context,
+                marked(held if row.holds else ENDED["waiting"], row.place),
+                *([name(row.context)] if several else []),
                 row.mode,
-                session_link(row.who, row.number) if selecting else row.who,
-                h("code", row.code, cls="kb-code"),
+                session_link(row.who, row.number, select) if select else name(row.who),
+                h("code", name(row.code), cls="kb-code"),
                 duration(row.since),
             )
             for row in rows
         ],
         "Sessions that hold a lock or wait for it",
-        lambda place: "kb-t-accent" if rows[place].place == "holds" else "",
+        lambda place: "kb-t-accent" if rows[place].holds else "",
     )
     more = len(queue) - len(rows)
+    title = f"{queue_title(state)} "
     return h(
         "div",
         h(
             "h4",
-            "Now " if state.replay is None else f"At {duration(state.replay.at)} ",
+            title,
             h("span", "in the order in which the lock is given", cls="kb-small kb-quiet"),
             cls="kb-h4",
         ),
-        (selectable(drawn, [row.number for row in rows]) if selecting else drawn)
+        (selectable(drawn, [row.number for row in rows], select) if select else drawn)
         if rows
         else h("p", "Nobody holds a lock or waits for one.", cls="kb-p kb-quiet"),
         h("p", f"{count(more, 'session')} more in the queue", cls="kb-p kb-quiet") if more else None,
+        h("p", *sentence(state.next_up), cls="kb-p kb-quiet", style="margin:10px 0 0")
+        if state.next_up
+        else None,
     )
 
 
-def _refusals(refused: tuple[SessionRow, ...]) -> Element:
+def _refusals(refused: Sequence[SessionRow], *, others: bool) -> Element:
     more = len(refused) - _MOST_REFUSALS
+    word = "others" if others else "more"
     return h(
         "div",
-        *(_refusal(row) for row in refused[:_MOST_REFUSALS]),
-        h("p", REMEDY, cls="kb-p"),
-        h("p", f"{more} more refused; the table has them.", cls="kb-p kb-quiet") if more > 0 else None,
-    )
-
-
-def _refusal(row: SessionRow) -> Element:
-    return h(
-        "div",
-        h(
-            "p",
-            glyph("failed", "refused", tone="bad"),
-            " ",
-            h("strong", "NestedSessionError", cls="kb-strong"),
-            f" in {row.context}, raised at once; nothing waits, nothing was committed.",
-            cls="kb-text",
-        ),
-        refused_places(row),
-        cls="kb-block",
+        *(refusal(row) for row in refused[:_MOST_REFUSALS]),
+        h("p", f"{more} {word} refused; the table has them.", cls="kb-p kb-quiet") if more > 0 else None,
+        style="display:flex;flex-direction:column;gap:20px",
     )

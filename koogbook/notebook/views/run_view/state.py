@@ -15,10 +15,13 @@ from koogbook.events import (
     Event,
     LLMCallCompleted,
     LLMCallStarting,
+    LLMStreamingCompleted,
+    LLMStreamingFailed,
+    LLMStreamingFrame,
 )
 from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
-from koogbook.notebook.views.lock_view.state import LockState, lock_state
+from koogbook.notebook.views.lock_view.state import LockState, lock_state, with_selection
 from koogbook.notebook.views.look.measure import cut_end, thousands
 
 _PREVIEW = 1_200
@@ -28,6 +31,7 @@ class RunState(Struct, frozen=True, kw_only=True):
     """A run: figures as (word, number), its graph and its locks, what needs a look, and how it ended.
 
     ``output`` and ``error`` are texts, cut where they are long; ``left_out`` is how many characters of the output.
+    ``writing`` is the end of the answers that are coming in frames.
     """
 
     session: str
@@ -39,10 +43,16 @@ class RunState(Struct, frozen=True, kw_only=True):
     output: str = ""
     left_out: int = 0
     error: str = ""
+    writing: str = ""
 
 
 def run_state(
-    run: Run, *, max_iterations: int, now: float | None = None, selected: str | None = None
+    run: Run,
+    *,
+    max_iterations: int,
+    now: float | None = None,
+    selected: str | None = None,
+    session: int | None = None,
 ) -> RunState:
     """The state of a run so far.
 
@@ -51,6 +61,7 @@ def run_state(
         max_iterations: How many node runs it may have.
         now: The time on the monotonic clock, while it goes on.
         selected: The path of a node to show in detail.
+        session: The number of a session to show in detail.
     """
     events = run.events
     shape = run.strategy.shape
@@ -60,7 +71,7 @@ def run_state(
         session=run.session_id,
         figures=_figures(run, events, max_iterations),
         graph=graph_state(shape, events, selected=known, now=now),
-        locks=lock_state(events, now=now),
+        locks=with_selection(lock_state(events, now=now), session),
         attention=run.report().attention,
         state=run.state,
         output=cut_end(output, _PREVIEW),
@@ -68,7 +79,21 @@ def run_state(
         error=""
         if run.error is None or run.state == "cancelled"
         else f"{type(run.error).__name__}: {cut_end(str(run.error), _PREVIEW)}",
+        writing=_writing(events) if run.state == "running" else "",
     )
+
+
+def _writing(events: Sequence[Event]) -> str:
+    """The text of the streamed answers that are not whole yet, its end where it is long."""
+    open_answers: dict[int, list[str]] = {}
+    for event in events:
+        match event:
+            case LLMStreamingFrame(call=call, kind="text", text=text):
+                open_answers.setdefault(call, []).append(text)
+            case LLMStreamingCompleted(call=call) | LLMStreamingFailed(call=call):
+                open_answers.pop(call, None)
+    written = "\n\n".join("".join(texts) for texts in open_answers.values())
+    return written if len(written) <= _PREVIEW else f"... {written[-_PREVIEW:]}"
 
 
 def _figures(run: Run, events: Sequence[Event], max_iterations: int) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koogbook.notebook.views.graph_view.view import graph_main, node_panel, spoken
+from koogbook.notebook.views.lock_view.names import unmarked
 from koogbook.notebook.views.lock_view.view import lock_body
 from koogbook.notebook.views.look.controls import button, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
@@ -26,9 +27,14 @@ def run_text(state: RunState) -> str:
     ]
     if len(state.graph.nodes) > 40:
         lines.append(f"  ... {len(state.graph.nodes) - 40} more nodes")
-    lines += ["", *wrapped(f"locks: {plain(state.locks.counts)}. {plain(state.locks.waits)}".rstrip())]
+    lines += [
+        "",
+        *wrapped(f"locks: {plain(state.locks.counts)}. {plain(unmarked(state.locks.waits))}".rstrip()),
+    ]
     if state.error:
         lines += ["", *wrapped(f"FAILED: {plain(state.error, 600)}")]
+    if state.writing:
+        lines += ["", *wrapped(f"being written: {plain(state.writing, 600)}")]
     if state.output:
         lines += ["", *wrapped(f"output: {plain(state.output, 600)}")]
     for text in state.attention:
@@ -43,7 +49,11 @@ def run_element(state: RunState) -> Element:
     body = [
         h("div", graph_main(graph), panel, cls="kb-split"),
         *_notices(state),
-        *([h("div", *lock_body(state.locks), cls="kb-ruled")] if state.locks.total else []),
+        *(
+            [h("div", *lock_body(state.locks, select="session", python="view.session"), cls="kb-ruled")]
+            if state.locks.total
+            else []
+        ),
     ]
     statuses = dict.fromkeys(node.status for node in graph.nodes)
     return frame(
@@ -55,12 +65,12 @@ def run_element(state: RunState) -> Element:
         foot=state.locks.counts,
         legend=[legend_word(status) for status in statuses],
         tools=tools(
-            button("Close", "back", key="Escape", name="Close the panel of the node")
-            if graph.selected
+            button("Close", "back", key="Escape", name="Close the panel")
+            if graph.selected or state.locks.selected
             else None,
             button("Stop", "stop", key="s", name="Stop the run") if state.state == "running" else None,
         ),
-        keys=keys(("\u2190 \u2192", "node"), ("Enter", "inspect"), ("s", "stop"), ("Esc", "leave")),
+        keys=keys(("\u2190 \u2192", "node, session"), ("Enter", "inspect"), ("s", "stop"), ("Esc", "leave")),
         spoken=spoken(graph),
     )
 
@@ -86,6 +96,14 @@ def _side(state: RunState) -> Element:
             cls="kb-block",
         )
         if state.output
+        else None,
+        h(
+            "div",
+            h("h4", "Being written", cls="kb-h4"),
+            h("pre", state.writing, cls="kb-pre"),
+            cls="kb-block",
+        )
+        if state.writing
         else None,
         h("p", "The output stands here when the run is over.", cls="kb-p kb-quiet")
         if state.state == "running"

@@ -1,0 +1,1 @@
+"""What came out of a lab, as a table and a picture."""
