@@ -34,6 +34,15 @@ _FIRE = """
 """
 
 
+#: Buttons and fields that stick out of their view, or out of the part of it that scrolls.
+_CUT_OFF = """
+[...document.querySelectorAll('.kb-root button, .kb-root input, .kb-root select')].filter((one) => {
+  const box = one.getBoundingClientRect(), card = one.closest('.kb-card').getBoundingClientRect();
+  return box.width && !one.closest('.kb-scroll') && (box.right > card.right - 2 || box.left < card.left + 2);
+}).map((one) => one.textContent || one.getAttribute('aria-label'))
+"""
+
+
 class Lab:
     """A running JupyterLab over one folder."""
 
@@ -160,6 +169,63 @@ class OpenNotebook:
         """What stands under a cell."""
         text: str = self.cell(index).locator(".jp-OutputArea").inner_text()
         return text
+
+    def prompts(self) -> list[str]:
+        """The numbers at the code cells, as they are shown: ``[1]:``."""
+        found: list[str] = self.page.evaluate(
+            "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(one => one.textContent.trim())"
+        )
+        return found
+
+    def failures(self) -> int:
+        """How many outputs went to stderr or are an error."""
+        count: int = self.page.locator(
+            ".jp-OutputArea-output[data-mime-type*='stderr'], .jp-RenderedText pre .ansi-red-fg"
+        ).count()
+        return count
+
+    def look(
+        self, theme: str, width: int, keep: Path, collisions: Any
+    ) -> tuple[list[str], int, list[str], Any]:
+        """Show it in a theme at a width and keep a picture of each live view in a folder, named by this notebook.
+
+        What is given: the themes of the views, how many are too wide, controls that are cut off, texts that collide.
+        """
+        page = self.page
+        self.theme(theme)
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_timeout(700)
+        roots = page.locator(".kb-root")
+        stem = self.name.removesuffix(".ipynb").partition("_")[2]
+        for place in range(roots.count()):
+            root = roots.nth(place)
+            root.scroll_into_view_if_needed()
+            title = (root.locator(".kb-title").first.text_content() or "view").lower().replace(" ", "-")
+            root.screenshot(path=keep / f"{stem}-{place:02}-{title}-{theme.lower()}-{width}.png")
+        themes = page.evaluate(
+            "[...new Set([...document.querySelectorAll('.kb-root')].map(one => one.dataset.theme))]"
+        )
+        too_wide = page.evaluate(
+            "[...document.querySelectorAll('.kb-root')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
+        )
+        cut_off = page.evaluate(_CUT_OFF)
+        found = collisions(page)
+        page.set_viewport_size({"width": 1400, "height": 1000})
+        return themes, too_wide, cut_off, found
+
+    def serious(self, theme: str) -> tuple[list[tuple[str, str, str]], set[str]]:
+        """What axe calls serious in the live views, in a theme, and the rules that it could apply to them."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        self.theme(theme)
+        results = Axe().run(self.page, context={"include": [[".kb-root"]]})
+        serious = [
+            (found["id"], found["nodes"][0]["html"][:200], found["nodes"][0]["failureSummary"][:300])
+            for found in results.response["violations"]
+            if found["impact"] in ("serious", "critical")
+        ]
+        self.theme("Light")
+        return serious, {found["id"] for found in results.response["passes"]}
 
     def save(self) -> dict[str, Any]:
         """Save it; gives the notebook as it is on the disk then."""

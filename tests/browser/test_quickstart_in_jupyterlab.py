@@ -8,19 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from lab_pages import OpenNotebook, running_lab
 
 QUICKSTART = Path(__file__).parents[2] / "notebooks" / "00_quickstart.ipynb"
-
-
-#: Buttons and fields that stick out of their view, or out of the part of it that scrolls.
-CUT_OFF = """
-[...document.querySelectorAll('.kb-root button, .kb-root input, .kb-root select')].filter((one) => {
-  const box = one.getBoundingClientRect(), card = one.closest('.kb-card').getBoundingClientRect();
-  return box.width && !one.closest('.kb-scroll') && (box.right > card.right - 2 || box.left < card.left + 2);
-}).map((one) => one.textContent || one.getAttribute('aria-label'))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +38,10 @@ def shown(quickstart: OpenNotebook) -> list[str]:
 
 def test_it_runs_from_the_first_cell_to_the_last(quickstart: OpenNotebook) -> None:
     """Every cell has a number, and none an error."""
-    page = quickstart.page
-    prompts = page.evaluate(
-        "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(one => one.textContent.trim())"
-    )
+    prompts = quickstart.prompts()
 
     assert prompts == [f"[{number}]:" for number in range(1, len(prompts) + 1)]
-    assert (
-        page.locator(
-            ".jp-OutputArea-output[data-mime-type*='stderr'], .jp-RenderedText pre .ansi-red-fg"
-        ).count()
-        == 0
-    )
+    assert quickstart.failures() == 0
 
 
 def test_the_four_views_are_alive_in_it(quickstart: OpenNotebook) -> None:
@@ -134,41 +116,13 @@ def test_it_looks_right(
     quickstart: OpenNotebook, collisions: Any, artefacts: Path, theme: str, width: int
 ) -> None:
     """In both themes and at both widths: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
-    page = quickstart.page
-    quickstart.theme(theme)
-    page.set_viewport_size({"width": width, "height": 1000})
-    page.wait_for_timeout(700)
-    roots = page.locator(".kb-root")
-    for place in range(roots.count()):
-        root = roots.nth(place)
-        root.scroll_into_view_if_needed()
-        title = (root.locator(".kb-title").first.text_content() or "view").lower().replace(" ", "-")
-        root.screenshot(path=artefacts / f"quickstart-{place:02}-{title}-{theme.lower()}-{width}.png")
-    themes = page.evaluate(
-        "[...new Set([...document.querySelectorAll('.kb-root')].map(one => one.dataset.theme))]"
-    )
-    too_wide = page.evaluate(
-        "[...document.querySelectorAll('.kb-root')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
-    )
-    cut_off = page.evaluate(CUT_OFF)
-    found = collisions(page)
-    page.set_viewport_size({"width": 1400, "height": 1000})
-
-    assert (themes, too_wide, cut_off, found) == ([theme.lower()], 0, [], [])
+    assert quickstart.look(theme, width, artefacts, collisions) == ([theme.lower()], 0, [], [])
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_finds_nothing_serious(quickstart: OpenNotebook, theme: str) -> None:
     """Names, roles, contrast and the rest, as a machine can check them, in every live view. [NBK-11]"""
-    quickstart.theme(theme)
-    results = Axe().run(quickstart.page, context={"include": [[".kb-root"]]})
-    serious = [
-        (found["id"], found["nodes"][0]["html"][:200], found["nodes"][0]["failureSummary"][:300])
-        for found in results.response["violations"]
-        if found["impact"] in ("serious", "critical")
-    ]
-    looked_at = {found["id"] for found in results.response["passes"]}
-    quickstart.theme("Light")
+    serious, looked_at = quickstart.serious(theme)
 
     assert serious == []
     assert {"color-contrast", "button-name", "svg-img-alt"} & looked_at
@@ -176,12 +130,9 @@ def test_axe_finds_nothing_serious(quickstart: OpenNotebook, theme: str) -> None
 
 def test_it_can_be_run_once_more_from_the_top(quickstart: OpenNotebook) -> None:
     """All cells again in the same kernel: each has the next number, none an error. [NBK-12a]"""
-    page = quickstart.page
     quickstart.run_all()
-    prompts = page.evaluate(
-        "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(one => one.textContent.trim())"
-    )
+    prompts = quickstart.prompts()
     first = int(prompts[0].strip("[]:"))
 
     assert prompts == [f"[{number}]:" for number in range(first, first + len(prompts))]
-    assert page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
+    assert quickstart.failures() == 0
