@@ -6,10 +6,10 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     KoogbookError
     |- SessionError
     |  |- SessionClosedError        (RuntimeError)   a session was used after its block
-    |  |- NestedSessionError        (RuntimeError)   a second session on the context this task holds
+    |  |- NestedSessionError        (RuntimeError)   a second session on a context held by this task or its waiter
     |  |- SessionTimeoutError       (TimeoutError)   the wait for the lock was over its limit
     |  |- WrongLoopError            (RuntimeError)   an object of one event loop was used on another
-    |  `- StreamOpenError           (RuntimeError)   the history was used before a streamed answer was whole
+    |  `- StreamOpenError           (RuntimeError)   the history was used before an answer was whole
     |- MessageError                 (ValueError)     a message that cannot be
     |  |- DuplicateMessageError                      the prompt holds this message already
     |  `- ToolPairingError                           a call without its result, or the other way round
@@ -70,7 +70,7 @@ class SessionClosedError(SessionError, RuntimeError):
 
 
 class NestedSessionError(SessionError, RuntimeError):
-    """A task opened a session on a context that it holds already.
+    """A task opened a session on a context that it, or a task that waits for it, holds already.
 
     Koog hangs for ever here. ``first`` and ``second`` are the places in the code (``file:line``).
     """
@@ -90,7 +90,7 @@ class WrongLoopError(SessionError, RuntimeError):
 
 
 class StreamOpenError(SessionError, RuntimeError):
-    """The history was changed, or another request made, while a streamed answer was not whole yet."""
+    """The history was changed, or another request made, while an answer was on its way and not whole yet."""
 
 
 # ------------------------------------------------------------------------------------------- messages

@@ -139,7 +139,8 @@ class EdgeTaken(Event, frozen=True, kw_only=True):
 # ------------------------------------------------------------------------------------------- sessions
 
 
-class SessionEvent(Event, frozen=True, kw_only=True):
+# There are many, and they hold numbers and texts alone: nothing for the garbage collector, which leaves them out.
+class SessionEvent(Event, frozen=True, kw_only=True, gc=False):
     """Something about one session on one LLM context.
 
     ``context`` names the lock's owner (``trip`` for the root context), ``session`` is unique in the process,
@@ -158,9 +159,13 @@ class SessionOpened(SessionEvent, frozen=True, kw_only=True):
 
 
 class SessionWaiting(SessionEvent, frozen=True, kw_only=True):
-    """The session has to wait; ``ahead`` are the sessions that hold the lock or stand before it."""
+    """The session has to wait; ``ahead`` are the sessions that hold the lock or stand before it.
+
+    The first 64 of them are named, ``ahead_more`` is how many there are besides.
+    """
 
     ahead: tuple[int, ...] = ()
+    ahead_more: int = 0
 
 
 class SessionAcquired(SessionEvent, frozen=True, kw_only=True):

@@ -18,8 +18,11 @@ not is an object with the key ``$``::
     {"$":"dict","of":{...}}          an object that has a key $ itself
     {"$":"shown","of":"<plan ...>"}  what was not kept: how it showed itself, see Shown
 
-A lone surrogate is its escape (``\ud83d``), or three bytes where two of them would be read as one character. A float
-that is no number is ``NaN``, ``Infinity`` or ``-Infinity``, as Python's ``json`` writes it.
+A lone surrogate is its escape (``\ud83d``), or three bytes where two of them would be read as one character. Times and
+durations are seconds, numbers of at most 60,000,000,000 (1,900 years) before and after 0; others are neither written
+nor read. Any other float may be ``NaN``, ``Infinity`` or ``-Infinity``, as Python's ``json`` writes it.
+
+The file is UTF-8; a mark at its beginning that says so (a BOM) is read over.
 
 Nothing in a file is run or imported, and no name in it becomes a path.
 """
@@ -27,28 +30,29 @@ Nothing in a file is run or imported, and no name in it becomes a path.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, get_args
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
-from msgspec import Struct
 
 from koogbook.errors import TraceError
 from koogbook.events import Event, Notice
 from koogbook.trace_values import Shown as Shown
-from koogbook.trace_values import read_value, written_value
+from koogbook.trace_values import is_finite, read_value, special_fields, written_value, wrong_time
 
 FORMAT = "koogbook.trace"
 VERSION = 1
 
 _LONGEST_HEADER = 1 << 26  # bytes
+_UTF_8_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PARTED_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 _quick_encode = msgspec.json.Encoder().encode
@@ -69,15 +73,15 @@ class HasEvents(Protocol):
 def save_trace(run_or_events: HasEvents | Iterable[Event], path: str | Path) -> Path:
     """Write the events of a run, or events of one or several runs, to a trace file, and return its path.
 
-    The file is there whole or as it was. What is there already is replaced if it is a trace, or empty. Of a run that
-    goes on the trace has what happened so far.
+    The file is there whole or as it was. What is there already is replaced if it is a trace, or empty; of a link, what
+    it points to. Devices, pipes and sockets are left alone. Of a run that goes on the trace has what happened so far.
 
     Raises:
-        TypeError: It is neither a run nor events.
-        TraceError: The file holds something else, or cannot be written; nothing was written.
+        TypeError: It is neither a run nor events, or the path is none.
+        TraceError: The path holds something else, or cannot be written; nothing was written.
     """
     events = _events_of(run_or_events)
-    target = Path(path).expanduser()
+    target = _target("save_trace", path, "Nothing was written.")
     _require_replaceable(target)
     with _replaced(target) as file:
         file.write(encode_header(event.run_id for event in events) + b"\n")
@@ -93,18 +97,24 @@ def load_trace(path: str | Path) -> tuple[Event, ...]:
     :class:`~koogbook.events.Notice` of the kind ``trace_torn`` that says so.
 
     Raises:
+        TypeError: The path is none.
         TraceError: The file is no trace or of a newer version, or a line is no event, or has a kind or a field that is
-            unknown here; the message names the line, and nothing was loaded.
+            unknown here, or a time that is none; the message names the line, and nothing was loaded.
     """
-    target = Path(path).expanduser()
+    target = _target("load_trace", path, "Nothing was loaded.")
     events: list[Event] = []
     try:
+        # What is no file may have no end, or nothing to read for ever; a folder says so itself.
+        if not stat.S_ISREG(mode := target.stat().st_mode) and not stat.S_ISDIR(mode):
+            raise TraceError(
+                f"{target} is no regular file. Nothing was loaded. Give the path of the file that a trace is in."
+            )
         with target.open("rb") as file:
-            first = file.readline(_LONGEST_HEADER)
+            first = file.readline(_LONGEST_HEADER).removeprefix(_UTF_8_MARK)
             if not _is_header(first):
-                was = "its first line is not the header of one" if first else "it is empty (0 bytes)"
                 raise TraceError(
-                    f"{target} is no trace: {was}. Nothing was loaded. kb.save_trace(run, path) writes one."
+                    f"{target} is no trace: {_instead_of_a_header(first)}. Nothing was loaded. "
+                    "kb.save_trace(run, path) writes one."
                 )
             with _in_line(target, 1):
                 _require_version(first)
@@ -155,12 +165,37 @@ def _events_of(run_or_events: HasEvents | Iterable[Event]) -> tuple[Event, ...]:
     return events
 
 
-def _require_replaceable(target: Path) -> None:
-    if target.is_dir():
-        raise TraceError(f"{target} is a folder. Nothing was written. Give the path of a file.")
+def _target(function: str, path: str | Path, nothing: str) -> Path:
+    """The path of a trace; ``nothing`` says that nothing was done, for the message."""
+    given: Any = path
+    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+        raise TypeError(
+            f"{function} takes the path of a file, as text or as a Path, not {given!r:.60}. {nothing}"
+        )
+    if not os.fspath(given):
+        raise TraceError(f"The path is empty. {nothing} Give the path of a file.")
     try:
+        return Path(given).expanduser()
+    except RuntimeError as problem:
+        raise TraceError(
+            f"{given} has no home folder that is known. {nothing} Write the path of the folder in full."
+        ) from problem
+
+
+def _require_replaceable(target: Path) -> None:
+    try:
+        mode = target.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise TraceError(f"{target} is a folder. Nothing was written. Give the path of a file.")
+        # It would be replaced by a file, or keep who opens it waiting.
+        if not stat.S_ISREG(mode):
+            raise TraceError(
+                f"{target} is no regular file. Nothing was written. Give the path of a file, or of none yet."
+            )
         with target.open("rb") as file:
-            first = file.readline(_LONGEST_HEADER)
+            first = file.readline(_LONGEST_HEADER).removeprefix(_UTF_8_MARK)
+    except TraceError:
+        raise
     except FileNotFoundError:
         return
     except (OSError, ValueError) as problem:
@@ -195,6 +230,14 @@ def _not_written(target: Path, problem: Exception) -> TraceError:
     )
 
 
+def _instead_of_a_header(first: bytes) -> str:
+    if not first:
+        return "it is empty (0 bytes)"
+    if first.startswith(_UTF_16_MARKS):
+        return "it is UTF-16, as some editors save, and a trace is UTF-8"
+    return "its first line is not the header of one"
+
+
 def _reason(problem: Exception) -> str:
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
 
@@ -211,7 +254,8 @@ def encode_event(event: Event) -> bytes:
     """One event as a line, without its end; :func:`decode_event` gives it back.
 
     Raises:
-        TraceError: A field holds what its type does not allow, or the class has the name of one of koogbook's events.
+        TraceError: A field holds what its type does not allow, or a time that is none, or the class has the name of one
+            of koogbook's events.
     """
     kind = type(event)
     if _koogbooks_own().get(kind.__name__, kind) is not kind:
@@ -219,13 +263,16 @@ def encode_event(event: Event) -> bytes:
             f"An event of {kind.__module__}.{kind.__name__} cannot be written: koogbook has a kind of that name. "
             "Rename the class."
         )
-    free, _ = _special_fields(kind)
+    wrong = wrong_time(event)
+    if wrong:
+        raise TraceError(f"An event {kind.__name__} cannot be written: {wrong}.")
+    free, _ = special_fields(kind)
     line: dict[str, Any] = {"type": kind.__name__}
     for name in kind.__struct_fields__:
         value = getattr(event, name)
         line[name] = written_value(value) if name in free else value
     try:
-        return _written(line, quickly=_is_finite(event))
+        return _written(line, quickly=is_finite(event))
     except (TypeError, ValueError, OverflowError, RecursionError) as problem:
         raise TraceError(f"An event {kind.__name__} cannot be written: {problem}.") from problem
 
@@ -234,7 +281,7 @@ def decode_event(line: bytes) -> Event:
     """The event that :func:`encode_event` wrote.
 
     Raises:
-        TraceError: It is no event, or its kind or one of its fields is unknown.
+        TraceError: It is no event, or its kind or one of its fields is unknown, or one of its times is none.
     """
     fields = _parsed(line)
     if not isinstance(fields, dict):
@@ -251,15 +298,19 @@ def decode_event(line: bytes) -> Event:
         raise TraceError(
             f"A {name} has no field {unknown[0]!r:.80}. Read it with the koogbook that wrote it, or take the field out."
         )
-    free, _ = _special_fields(kind)
+    free, _ = special_fields(kind)
     try:
         for field in free & fields.keys():
             fields[field] = read_value(fields[field])
-        return msgspec.convert(fields, kind)
-    except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as problem:
+        event = msgspec.convert(fields, kind)
+    except (msgspec.ValidationError, ValueError, TypeError, OverflowError, RecursionError) as problem:
         if isinstance(problem, TraceError):
             raise
         raise TraceError(f"It is no whole {name}: {problem}. Mend the line, or take it out.") from problem
+    wrong = wrong_time(event)
+    if wrong:
+        raise TraceError(f"It is no whole {name}: {wrong}. Mend the line, or take it out.")
+    return event
 
 
 def _is_header(line: bytes) -> bool:
@@ -328,34 +379,3 @@ def _kinds() -> Iterator[type[Event]]:
         kind = waiting.pop(0)
         yield kind
         waiting += kind.__subclasses__()
-
-
-@lru_cache(maxsize=256)
-def _special_fields(kind: type[Event]) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
-    """The fields that take any value, and the ways to all floats."""
-    free: set[str] = set()
-    floats: list[tuple[str, ...]] = []
-    for field in msgspec.structs.fields(kind):
-        options = get_args(field.type) or (field.type,)
-        if field.type is Any:
-            free.add(field.name)
-        elif float in options:
-            floats.append((field.name,))
-        for option in options:
-            if isinstance(option, type) and issubclass(option, Struct):
-                inner = msgspec.structs.fields(option)
-                floats += [
-                    (field.name, one.name) for one in inner if float in (get_args(one.type) or (one.type,))
-                ]
-    return frozenset(free), tuple(floats)
-
-
-def _is_finite(event: Event) -> bool:
-    """Whether all its floats are numbers: msgspec would write the others as null."""
-    for way in _special_fields(type(event))[1]:
-        value: Any = event
-        for name in way:
-            value = getattr(value, name, None)
-        if isinstance(value, float) and not math.isfinite(value):
-            return False
-    return True

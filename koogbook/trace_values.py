@@ -1,18 +1,22 @@
 """What a trace keeps of values of any type: plain JSON and koogbook's own; of all others, how they show themselves.
 
-The written form stands in :mod:`koogbook.trace`.
+And what it has to know of the fields of events: which take any value, and which are times. The written form stands in
+:mod:`koogbook.trace`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 
 from koogbook.code_place import CodeExcerpt
 from koogbook.errors import TraceError
+from koogbook.events import Event
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message, Usage
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
@@ -33,6 +37,12 @@ _KEPT: dict[str, type[Struct]] = {
         Foreign,
     )
 }
+#: Seconds, about 1,900 years: within it each time has a date, and what is between two times keeps its microseconds.
+LONGEST_TIME = 6e10
+
+#: The fields that are times or durations; those of every event in a kind of one's own, too.
+_TIMES = frozenset({"time", "at", "seconds", "waited", "held"})
+
 _MARK = "$"
 _LONGEST_SHOWN = 2_000  # characters
 _DEEPEST = 100  # lists in lists
@@ -115,3 +125,50 @@ def read_value(written: Any) -> Any:
     raise TraceError(
         f"A value is marked as {word!r:.40}, which is unknown. Update koogbook if a newer one wrote it."
     )
+
+
+# ------------------------------------------------------------------------------------------- fields
+
+
+@lru_cache(maxsize=256)
+def special_fields(kind: type[Event]) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+    """The fields that take any value, and the ways to all floats."""
+    free: set[str] = set()
+    floats: list[tuple[str, ...]] = []
+    for field in msgspec.structs.fields(kind):
+        options = get_args(field.type) or (field.type,)
+        if field.type is Any:
+            free.add(field.name)
+        elif float in options:
+            floats.append((field.name,))
+        for option in options:
+            if isinstance(option, type) and issubclass(option, Struct):
+                inner = msgspec.structs.fields(option)
+                floats += [
+                    (field.name, one.name) for one in inner if float in (get_args(one.type) or (one.type,))
+                ]
+    return frozenset(free), tuple(floats)
+
+
+def wrong_time(event: Event) -> str:
+    """What is wrong with a time or a duration of an event; empty where nothing is."""
+    own = type(event).__module__ == Event.__module__
+    for way, value in _floats(event):
+        is_time = way[-1] in _TIMES if own else way[0] in Event.__struct_fields__
+        if is_time and not abs(value) <= LONGEST_TIME:
+            return f"`{'.'.join(way)}` is {value!r}, which is no time in seconds that can be"
+    return ""
+
+
+def is_finite(event: Event) -> bool:
+    """Whether all its floats are numbers: msgspec would write the others as null."""
+    return all(math.isfinite(value) for _, value in _floats(event))
+
+
+def _floats(event: Event) -> Iterator[tuple[tuple[str, ...], float]]:
+    for way in special_fields(type(event))[1]:
+        value: Any = event
+        for name in way:
+            value = getattr(value, name, None)
+        if isinstance(value, float):
+            yield way, value

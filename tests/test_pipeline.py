@@ -144,6 +144,25 @@ def test_an_event_about_a_failure_never_raises() -> None:
     assert [event.name for event in log.events] == ["RunFailed", "HandlerFailed"]
 
 
+@pytest.mark.parametrize("subscriptions", [(), (Subscription(lambda event: None, (), "raise"),)], ids=len)
+def test_an_event_that_has_all_its_fields_is_kept_as_it_is(subscriptions: Any) -> None:
+    """With listeners and without [AGT-03]."""
+    log, first, second = _log(*subscriptions), RunCompleted(output=1), RunFailed(error="x")
+    log.add(first)
+    log.add_quietly(second)
+
+    assert [event is given for event, given in zip(log.events, (first, second), strict=True)] == [True, True]
+
+
+def test_an_event_that_is_added_quietly_never_raises() -> None:
+    """It reaches the listeners all the same [AGT-02]."""
+    log = _log(Subscription(_raising("broken"), (RunFailed,), "raise"))
+    log.add(RunCompleted())
+    log.add_quietly(RunFailed(error="the real one"))
+
+    assert [event.name for event in log.events] == ["RunCompleted", "RunFailed", "HandlerFailed"]
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_in_a_listener_is_never_swallowed(kind: type[BaseException]) -> None:
     """Interrupting a cell ends it, even while a listener runs [AGT-06]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
@@ -33,6 +34,7 @@ from koogbook.events import (
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Attachment, Part
 from koogbook.trace import FORMAT, VERSION, Shown, decode_event, encode_event, encode_header
+from koogbook.trace_values import LONGEST_TIME
 
 
 def kinds(root: type[Event] = Event) -> Iterator[type[Event]]:
@@ -74,7 +76,7 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     NoneType: st.none(),
     bool: st.booleans(),
     bytes: st.binary(max_size=6),
-    float: st.floats(allow_nan=False),
+    float: st.floats(-LONGEST_TIME, LONGEST_TIME),
     int: st.integers(-(2**63), 2**63 - 1),
     str: TEXTS,
 }
@@ -187,15 +189,32 @@ async def test_a_run_that_goes_on_is_saved_as_far_as_it_is(path: Path) -> None:
     assert (kb.load_trace(path), len(saved[0]) > 3) == (saved[0], True)
 
 
-@pytest.mark.parametrize("number", [math.inf, -math.inf])
+class Score(Event, frozen=True, kw_only=True):
+    """A kind of one's own."""
+
+    seconds: float
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, 1e300])
 def test_a_float_without_end_comes_back(number: float) -> None:
-    """It does not become a null that nobody can read. [AGT-03]"""
-    assert decode_event(encode_event(node(1, at=number))) == node(1, at=number)
+    """In a kind of one's own it does not become a null that nobody can read. [AGT-03]"""
+    assert decode_event(encode_event(Score(seconds=number))) == Score(seconds=number)
 
 
 def test_a_float_that_is_no_number_comes_back() -> None:
     """Not equal to itself, and still there. [AGT-03]"""
-    assert math.isnan(decode_event(encode_event(node(1, at=math.nan))).at)
+    back = decode_event(encode_event(Score(seconds=math.nan)))
+
+    assert isinstance(back, Score)
+    assert math.isnan(back.seconds)
+
+
+def test_the_longest_times_come_back_and_have_a_date() -> None:
+    """What may be written can be shown. [AGT-03]"""
+    for time in (-LONGEST_TIME, LONGEST_TIME):
+        back = decode_event(encode_event(node(1, time=time, at=time)))
+
+        assert (back.time, back.at, back.when.tzinfo) == (time, time, UTC)
 
 
 def test_a_lone_surrogate_is_plain_json() -> None:
@@ -491,6 +510,41 @@ def test_a_line_that_is_no_event_is_refused_by_its_number(path: Path, line: byte
         kb.load_trace(path)
 
 
+NO_TIMES = ["NaN", "Infinity", "-Infinity", "1e999", "6.1e10", "-6.1e10", "1" + "0" * 30, "1" + "0" * 400]
+
+
+@pytest.mark.parametrize("number", NO_TIMES)
+@pytest.mark.parametrize("field", ["time", "at", "waited"])
+def test_a_time_that_is_none_is_refused_by_its_line(path: Path, field: str, number: str) -> None:
+    """Of an event and of how long something took: no view has to draw it. [AGT-03] [NBK-06]"""
+    event = SessionAcquired(context="c", session=1, mode="read", who="w", place="cell 1:1")
+    line = encode_event(event).replace(f'"{field}":0.0'.encode(), f'"{field}":{number}'.encode())
+    path.write_bytes(encode_header() + b"\n" + encode_event(event) + b"\n" + line + b"\n")
+
+    with pytest.raises(TraceError, match=rf"line 3: It is no whole SessionAcquired: .*{field}.* Nothing was"):
+        kb.load_trace(path)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e11])
+@pytest.mark.parametrize("field", ["time", "at", "seconds"])
+def test_a_time_that_is_none_is_not_written(path: Path, field: str, number: float) -> None:
+    """What is saved can be loaded. [AGT-03]"""
+    event = msgspec.structs.replace(node(1), **{field: number})
+
+    with pytest.raises(
+        TraceError, match=rf"An event NodeCompleted cannot be written: `{field}` is {number!r}"
+    ):
+        kb.save_trace([event], path)
+
+    assert not path.exists()
+
+
+def test_the_times_of_a_kind_of_ones_own_are_looked_at() -> None:
+    """Those that every event has. [AGT-03]"""
+    with pytest.raises(TraceError, match=r"An event Score cannot be written: `at` is inf"):
+        encode_event(Score(seconds=1.0, at=math.inf))
+
+
 def test_a_last_line_that_is_whole_and_unknown_is_not_taken_for_torn(path: Path) -> None:
     """It was written to its end. [AGT-03]"""
     path.write_bytes(kb.save_trace(STORY, path).read_bytes() + b'{"type":"NodeDreaming"}')
@@ -511,6 +565,108 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, place: str, message
     """The path, the cause, what to do. [AGT-03]"""
     with pytest.raises(TraceError, match=message):
         kb.load_trace(tmp_path / place)
+
+
+def test_a_file_that_begins_with_a_mark_of_utf_8_is_read_and_replaced(path: Path) -> None:
+    """Some editors put one there. [AGT-03]"""
+    path.write_bytes(b"\xef\xbb\xbf" + kb.save_trace(STORY, path).read_bytes())
+
+    assert kb.load_trace(path) == tuple(STORY)
+    assert kb.save_trace(STORY, path).read_bytes().startswith(b"{")
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le"])
+def test_a_file_that_an_editor_saved_as_utf_16_says_so(path: Path, code: str) -> None:
+    """It looks like a trace to who reads it. [AGT-03]"""
+    text = "\ufeff" * (code == "utf-16-le") + kb.save_trace(STORY, path).read_text("ascii", "replace")
+    path.write_bytes(text.encode(code))
+
+    with pytest.raises(
+        TraceError, match=r"is no trace: it is UTF-16, as some editors save, and a trace is UTF-8\."
+    ):
+        kb.load_trace(path)
+
+
+def load(path: Any) -> object:
+    """Load a trace."""
+    return kb.load_trace(path)
+
+
+def save(path: Any) -> object:
+    """Save a trace."""
+    return kb.save_trace(STORY, path)
+
+
+both = pytest.mark.parametrize("use", [load, save])
+
+
+@both
+@pytest.mark.parametrize("given", [None, 3, b"run.jsonl", ["run.jsonl"]])
+def test_what_is_no_path_is_refused(use: Callable[[Any], object], given: Any) -> None:
+    """With what it takes. [AGT-03]"""
+    with pytest.raises(
+        TypeError,
+        match=rf"{use.__name__}_trace takes the path of a file, as text or as a Path, not .* Nothing was",
+    ):
+        use(given)
+
+
+@both
+def test_an_empty_path_is_refused(use: Callable[[Any], object]) -> None:
+    """It is not taken for the folder one is in. [AGT-03]"""
+    with pytest.raises(TraceError, match=r"^The path is empty\. Nothing was .*\. Give the path of a file\.$"):
+        use("")
+
+
+@both
+def test_a_home_folder_of_nobody_is_refused(use: Callable[[Any], object]) -> None:
+    """There is no such user. [AGT-03]"""
+    with pytest.raises(
+        TraceError, match=r"~nobody-of-this-name/x has no home folder that is known\. Nothing was"
+    ):
+        use("~nobody-of-this-name/x")
+
+
+@both
+def test_a_name_that_is_too_long_is_refused(use: Callable[[Any], object], tmp_path: Path) -> None:
+    """In words of koogbook. [AGT-03]"""
+    with pytest.raises(TraceError, match=r"cannot be (read|written): .*\. Nothing was"):
+        use(tmp_path / ("x" * 300))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Pipes in the file system are those of POSIX.")
+@both
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_is_neither_opened_nor_replaced(
+    use: Callable[[Any], object], path: Path, linked: bool
+) -> None:
+    """Opening it would wait for ever; of a device the same check holds. [AGT-03]"""
+    pipe = path.with_name("pipe")
+    os.mkfifo(pipe)
+    if linked:
+        path.symlink_to(pipe)
+
+    with pytest.raises(TraceError, match=r"is no regular file\. Nothing was"):
+        use(path if linked else pipe)
+
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert len(os.listdir(path.parent)) == 1 + linked
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Sockets in the file system are those of POSIX.")
+@both
+def test_a_socket_is_neither_opened_nor_replaced(
+    use: Callable[[Any], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is anything else that is no regular file. [AGT-03]"""
+    monkeypatch.chdir(tmp_path)  # The name of a socket is short.
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("a.socket")
+
+        with pytest.raises(TraceError, match=r"a\.socket is no regular file\. Nothing was"):
+            use("a.socket")
+
+        assert stat.S_ISSOCK(os.stat("a.socket").st_mode)
 
 
 def test_an_event_with_the_name_of_one_of_koogbooks_is_not_written() -> None:

@@ -17,11 +17,14 @@ from koogbook.events import (
     NodeStarting,
     Notice,
     SessionAcquired,
+    SessionClosed,
     SessionCommitted,
     SessionDiscarded,
+    SessionEvent,
     SessionRefused,
     SessionSlow,
     SessionTimedOut,
+    SessionWaiting,
     TombstoneSaved,
     ToolCallFailed,
     ToolValidationFailed,
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from koogbook.agents.run import Run
     from koogbook.events import Event
     from koogbook.messages.ledger import Ledger
+
+
+#: After one of these a session neither holds the lock nor waits for it.
+_OVER = (SessionCommitted, SessionDiscarded, SessionClosed, SessionRefused, SessionTimedOut)
 
 
 class Report(Struct, frozen=True):
@@ -69,7 +76,7 @@ def report_of(run: Run) -> Report:
         idle = [name for name in run.installed if name not in run.acted]
         acted = ", ".join(run.acted) or "none"
         rows.append(("acted", f"{acted}{'; installed and idle: ' + ', '.join(idle) if idle else ''}"))
-    return Report(outcome, tuple(rows), tuple(_attention(events)))
+    return Report(outcome, tuple(rows), tuple(_attention(events, goes_on=run.state == "running")))
 
 
 def _state(run: Run, events: tuple[Event, ...]) -> str:
@@ -98,12 +105,37 @@ def _nodes(events: tuple[Event, ...], run: Run) -> str:
 
 def _sessions(events: tuple[Event, ...]) -> str:
     acquired = [event for event in events if isinstance(event, SessionAcquired)]
-    waits = [event.waited for event in acquired if event.waited > 0.0005]
+    waits = [wait for told in _each_session(events) if (wait := _wait(told, events[-1].at)) is not None]
     committed = sum(isinstance(event, SessionCommitted) for event in events)
     discarded = sum(isinstance(event, SessionDiscarded) for event in events)
     reads = sum(event.mode == "read" for event in acquired)
-    wait = f", {len(waits)} waited, the longest {max(waits) * 1000:.0f} ms" if waits else ", none waited"
-    return f"{committed} committed, {discarded} discarded, {reads} reads{wait}"
+    longest = f", {len(waits)} waited, the longest {max(waits) * 1000:.0f} ms" if waits else ", none waited"
+    return f"{committed} committed, {discarded} discarded, {reads} reads{longest}"
+
+
+def _each_session(events: tuple[Event, ...]) -> list[list[SessionEvent]]:
+    """The events of each session, in the order in which they were asked for."""
+    found: dict[int, list[SessionEvent]] = {}
+    for event in events:
+        if isinstance(event, SessionEvent):
+            found.setdefault(event.session, []).append(event)
+    return list(found.values())
+
+
+def _wait(told: list[SessionEvent], now: float) -> float | None:
+    """Seconds from asking to having the lock or giving up, so far for one that waits; None without a wait."""
+    if not any(isinstance(event, SessionWaiting) for event in told):
+        return None
+    end = next((event.at for event in told if isinstance(event, (SessionAcquired, *_OVER))), now)
+    return end - told[0].at
+
+
+def _never_closed(told: list[SessionEvent]) -> str:
+    if any(isinstance(event, _OVER) for event in told):
+        return ""
+    holds = any(isinstance(event, SessionAcquired) for event in told)
+    does = "holds the lock" if holds else "waits for the lock"
+    return f"session never closed: {told[0].who or 'a task'} at {told[0].place} still {does}"
 
 
 def _calls(run: Run) -> str:
@@ -130,10 +162,11 @@ def _compression(ledger: Ledger) -> str:
     )
 
 
-def _attention(events: tuple[Event, ...]) -> list[str]:
+def _attention(events: tuple[Event, ...], *, goes_on: bool) -> list[str]:
     found: dict[str, int] = {}
-    for event in events:
-        line = _line(event)
+    # While a run goes on its sessions may be open.
+    left_open = [] if goes_on else map(_never_closed, _each_session(events))
+    for line in (*map(_line, events), *left_open):
         if line:
             found[line] = found.get(line, 0) + 1
     return [line if count == 1 else f"{line} ({count} times)" for line, count in found.items()]

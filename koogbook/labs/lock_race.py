@@ -146,7 +146,8 @@ class _Track:
         lock = self._lock
         self._emit(SessionOpened, ticket)
         if not lock.try_acquire(ticket):
-            self._emit(SessionWaiting, ticket, ahead=lock.ahead_of(ticket))
+            ahead, more = lock.ahead_of(ticket)
+            self._emit(SessionWaiting, ticket, ahead=ahead, ahead_more=more)
             await lock.wait(ticket, math.inf)
         acquired = now()
         try:

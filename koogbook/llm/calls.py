@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -28,8 +30,9 @@ from koogbook.llm.executor import (
     frames_of,
 )
 from koogbook.llm.request import Purpose, Request
-from koogbook.llm.streaming import Emit, FrameStream, StreamLeft
+from koogbook.llm.streaming import Emit, FrameStream
 from koogbook.messages.message import Message
+from koogbook.messages.parts import Text, ToolCall
 from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrappers
 
 #: The events of a request: it starts, is answered, fails.
@@ -138,7 +141,7 @@ class ModelCalls:
                 tools=tuple(spec.name for spec in request.tools),
             )
             if reader is None:
-                reply = await self.executor.execute(request)
+                reply = await _answer_of(self.executor, request)
             else:
                 reply = await self._read(request, number, reader)
             _require_answer(reply, f"The executor {type(self.executor).__name__}")
@@ -167,23 +170,37 @@ class ModelCalls:
                 "An interceptor asked again after a part of the answer was given to its reader, who cannot take it "
                 "back. Nothing was appended. Ask again only as long as no frame came."
             )
-        frames = self.executor.stream(request)
+        frames = _stream_of(self.executor, request)
+        pieces: list[str] = []
         try:
             async for frame in frames:
                 if isinstance(frame, EndFrame):
+                    self._compare(pieces, frame.message)
                     return frame.message
                 reader.frames += 1
                 kind, text = _told(frame)
+                if kind == "text":
+                    pieces.append(text)
                 self.log.emit(LLMStreamingFrame, call=number, kind=kind, text=text)
                 await reader.emit(frame)
         finally:
             close = getattr(frames, "aclose", None)
-            if close is not None:
-                await close()
+            closing = None if close is None else close()
+            if inspect.isawaitable(closing):
+                await closing
         raise ExecutorError(
             f"The executor {type(self.executor).__name__} ended its stream after {reader.frames} frames without the "
-            "last one, an EndFrame with the whole answer: it broke off. Nothing was appended."
+            "last one, an EndFrame with the whole answer: it broke off."
         )
+
+    def _compare(self, pieces: list[str], message: object) -> None:
+        """Say so where what the reader saw is not what the history gets."""
+        if isinstance(message, Message):
+            whole = "".join(part.text for part in message.parts if isinstance(part, Text))
+            if whole != "".join(pieces):
+                self.log.notice(
+                    "stream", "The text that came in frames is not the text of the answer that is appended."
+                )
 
     def _failed(
         self,
@@ -209,7 +226,7 @@ class ModelCalls:
             purpose=request.purpose,
             seconds=seconds,
             error=error,
-            cancelled=isinstance(problem, asyncio.CancelledError | StreamLeft),
+            cancelled=isinstance(problem, asyncio.CancelledError),
             **_frames(reader),
         )
 
@@ -228,20 +245,43 @@ def _frames(reader: _Reader | None) -> dict[str, int]:
     return {} if reader is None else {"frames": reader.frames}
 
 
-def _told(frame: TextFrame | ReasoningFrame | ToolCallFrame) -> tuple[str, str]:
+def _told(frame: object) -> tuple[str, str]:
     """What an event says of a frame: its kind and its text."""
     match frame:
-        case TextFrame(text=text):
+        case TextFrame(text=str(text)):
             return "text", text
-        case ReasoningFrame(text=text):
+        case ReasoningFrame(text=str(text)):
             return "reasoning", text
-        case ToolCallFrame(call=call):
+        case ToolCallFrame(call=ToolCall() as call):
             return "tool call", f"{call.tool} {call.args}"
         case _:
             raise ExecutorError(
-                f"A stream gives frames, and {frame!r:.60} is none: TextFrame, ReasoningFrame, ToolCallFrame, and "
-                "an EndFrame at its end. Nothing was appended."
+                f"A stream gives frames, and {frame!r:.60} is none: a TextFrame or ReasoningFrame with a text, a "
+                "ToolCallFrame with a call, and an EndFrame with the answer at the end."
             )
+
+
+async def _answer_of(executor: PromptExecutor, request: Request) -> Message:
+    asked = executor.execute(request)
+    if not inspect.isawaitable(asked):
+        raise ExecutorError(
+            f"{type(executor).__name__}.execute is no async function: write 'async def execute(self, request)'."
+        )
+    return await asked
+
+
+def _stream_of(executor: PromptExecutor, request: Request) -> AsyncIterator[Any]:
+    ask = getattr(executor, "stream", None)
+    frames: Any = None if ask is None else ask(request)
+    if not hasattr(frames, "__aiter__"):
+        if inspect.iscoroutine(frames):
+            frames.close()
+        raise ExecutorError(
+            f"{type(executor).__name__} gives no stream: it needs 'async def stream(self, request)' that yields "
+            "frames, an EndFrame last. Nothing was sent. Ask without frames: session.request()."
+        )
+    found: AsyncIterator[Any] = frames
+    return found
 
 
 def _require_answer(reply: object, who: str) -> None:

@@ -45,6 +45,8 @@ async def place_chosen(choose: Chooser | None, answers: tuple[Message, ...]) -> 
     """
     if choose is None:
         return 0
+    if not callable(choose):
+        raise ValueError(f"choose is a function of the answers, not {choose!r:.60}. Nothing was appended.")
     given = choose(answers)
     picked = await given if inspect.isawaitable(given) else given
     place = next((place for place, answer in enumerate(answers) if answer is picked), picked)

@@ -47,6 +47,7 @@ class LLMContext:
 
     __slots__ = (
         "__weakref__",
+        "_main",
         "_scopes",
         "_watched",
         "calls",
@@ -83,6 +84,8 @@ class LLMContext:
         self.wait_limit = require_timeout(wait_limit)
         self.slow_after = slow_after
         self.lock = RWLock(name) if lock is None else lock
+        #: The task that made it, which is the run's own: sessions of other tasks that have a name are told by it.
+        self._main = _current_task()
         #: The sessions that hold the lock or wait for it.
         self._scopes: dict[int, SessionScope[Any]] = {}
         #: The loop on which somebody looks after slow sessions; None when nobody does.
@@ -127,15 +130,24 @@ class LLMContext:
         """
         return SessionScope(self, LLMWriteSession, "write", timeout)
 
+    def _who(self, node: str) -> str:
+        """Whose session it is: the node's, or that of a task which somebody gave a name."""
+        task = asyncio.current_task()
+        if task is None or (self._main is not None and self._main() is task):
+            return node
+        name = task.get_name()
+        return node if name.startswith("Task-") else name
+
     def statistics(self) -> LockStatistics:
         """Who holds the lock and who waits, without taking it."""
         return self.lock.statistics()
 
     def _commit(self, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> Prompt:
         """Write back what a session changed; the prompt that was there before."""
-        before = self.committed.prompt
-        self.committed = Committed(prompt, tools, model)
-        return before
+        before = self.committed
+        if prompt is not before.prompt or tools is not before.tools or model is not before.model:
+            self.committed = Committed(prompt, tools, model)
+        return before.prompt
 
     def _drop(self, left_behind: Sequence[Ticket]) -> None:
         """End the sessions of an event loop that was closed while they were open or waited: nothing there goes on."""
@@ -180,3 +192,11 @@ def _call_if_alive(method: weakref.WeakMethod[Any], loop: asyncio.AbstractEventL
     called = method()
     if called is not None:
         called(loop)
+
+
+def _current_task() -> weakref.ref[asyncio.Task[Any]] | None:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop is running: made beforehand
+        return None
+    return None if task is None else weakref.ref(task)

@@ -18,6 +18,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -27,6 +28,9 @@ from koogbook.llm.cycle_watch import CycleWatch
 from koogbook.llm.wait_limits import UNLIMITED, WaitLimit
 
 Mode = Literal["read", "write"]
+
+#: How many of those who stand before one are named.
+_MOST_AHEAD = 64
 
 _HAND_ON = (
     "Hand the open session on to the code inside, or open this one after the block has ended. "
@@ -44,6 +48,7 @@ class Ticket:
     __slots__ = (
         "against",
         "future",
+        "limit",
         "line",
         "mode",
         "number",
@@ -67,6 +72,7 @@ class Ticket:
         self.since = since
         self.task: asyncio.Task[Any] | None = None
         self.future: asyncio.Future[None] | None = None
+        self.limit: WaitLimit | None = None
         self.against: Ticket | None = None
         self.waits = ""
 
@@ -134,10 +140,10 @@ class RWLock:
         self.loop: asyncio.AbstractEventLoop | None = None
         #: Those of an event loop that was closed meanwhile: they hold and wait no more, and nobody has been told.
         self.left_behind: list[Ticket] = []
-        self._guard = __import__("contextlib").nullcontext()
+        self._guard = threading.Lock()  # two loops that come to a free lock at once
         self._limit: WaitLimit | None = None
         self._watch: CycleWatch | None = None
-        #: The numbers of those who hold and wait, as long as they only become more.
+        #: The first numbers of those who hold and wait, as long as they only become more.
         self._line: tuple[int, ...] | None = None
 
     def statistics(self) -> LockStatistics:
@@ -149,11 +155,15 @@ class RWLock:
             queue=tuple(_entry(ticket) for ticket in list(self._queue)),
         )
 
-    def ahead_of(self, ticket: Ticket) -> tuple[int, ...]:
-        """The numbers of the sessions that hold the lock or wait for it; ``ticket`` is about to."""
+    def ahead_of(self, ticket: Ticket) -> tuple[tuple[int, ...], int]:
+        """The first sessions that hold the lock or wait for it, while ``ticket`` is about to, and how many more there are.
+
+        All numbers for each of a thousand that wait would be half a million.
+        """
         if self._line is None:
-            self._line = (*self._holders, *(other.number for other in self._queue))
-        return self._line
+            numbers = chain(self._holders, (other.number for other in self._queue))
+            self._line = tuple(islice(numbers, _MOST_AHEAD))
+        return self._line, len(self._holders) + len(self._queue) - len(self._line)
 
     def try_acquire(self, ticket: Ticket) -> bool:
         """Take the lock if that needs no waiting.
@@ -182,36 +192,33 @@ class RWLock:
             NestedSessionError: A holder waits for this task, so that the wait would never end; it left the queue.
             WrongLoopError: The lock is in use on another event loop.
         """
-        loop = asyncio.get_running_loop()
-        limit: WaitLimit | None = None
         try:
-            with self._guard:
-                if self.loop is not loop:
-                    self._move_to(loop)
-                future = ticket.future = loop.create_future()
-                self._queue.append(ticket)
-            if self._line is not None:
-                self._line += (ticket.number,)
-            if not self._holders:  # whoever was told of the wait has made room for it
-                self._grant()
-            if timeout < UNLIMITED:
-                limit = self._limited(ticket, timeout)
-            if self._watch is None:
-                self._watch = CycleWatch(self, loop)
-            self._watch.look_at(ticket)
-            await future
+            await self.queue_up(ticket, timeout)
         except BaseException:
             self.withdraw(ticket)
             raise
-        finally:
-            if limit is not None:
-                limit.end()
 
-    def _limited(self, ticket: Ticket, timeout: float) -> WaitLimit:
-        limit = self._limit
-        if limit is None or not limit.takes(ticket, timeout):
-            limit = self._limit = WaitLimit(ticket, timeout, self._give_up)
-        return limit
+    def queue_up(self, ticket: Ticket, timeout: float) -> asyncio.Future[None]:
+        """Take a place in the queue; the future is for one who withdraws the ticket if it raises, see :meth:`wait`."""
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            if self.loop is not loop:
+                self._move_to(loop)
+            future = ticket.future = loop.create_future()
+            self._queue.append(ticket)
+        if self._line is not None and len(self._line) < _MOST_AHEAD:
+            self._line += (ticket.number,)
+        if timeout < UNLIMITED:
+            limit = self._limit
+            if limit is None or not limit.takes(ticket, timeout):
+                limit = self._limit = WaitLimit(ticket, timeout, self._give_up)
+            ticket.limit = limit
+        if self._watch is None:
+            self._watch = CycleWatch(self, loop)
+        self._watch.look_at(ticket)
+        if not self._holders:  # whoever was told of the wait has made room for it
+            self._grant()
+        return future
 
     def withdraw(self, ticket: Ticket) -> None:
         """Give back the lock, or the place in the queue; whoever is next then enters."""
@@ -310,6 +317,9 @@ class RWLock:
         except ValueError:
             return False
         self._line = None
+        if ticket.limit is not None:
+            ticket.limit.end()
+            ticket.limit = None
         return True
 
     # ---- who is refused

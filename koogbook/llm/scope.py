@@ -72,19 +72,20 @@ class SessionScope(Ticket, Generic[_Session]):
                 "Ask the context for another one: ctx.llm.write_session() or ctx.llm.read_session()."
             )
         self._asked = True
+        self.who = context._who(self.who)
         self.since = clock.monotonic()
         try:
             context._scopes[self.number] = self
             self._opened()
             entered = lock.try_acquire(self)
-            if context._watched is not lock.loop:
-                context._watch(lock.loop)
             if lock.left_behind:
                 context._drop(lock.take_left_behind())
             if not entered:
-                self._waiting(lock.ahead_of(self))
-                await lock.wait(self, self._timeout)
+                self._waiting(*lock.ahead_of(self))
+                await lock.queue_up(self, self._timeout)
             self._entered()
+            if context._watched is not lock.loop:
+                context._watch(lock.loop)
             state = context.committed
             self._session = session = self._kind(context, state.prompt, state.tools, state.model)
         except BaseException as problem:
@@ -133,8 +134,10 @@ class SessionScope(Ticket, Generic[_Session]):
         self._discarded("its event loop was closed")
 
     def report_if_slow(self, limit: float) -> float | None:
-        """Report once that the lock has been held for ``limit`` seconds; the seconds so far while it has not."""
-        held = 0.0 if self._acquired is None else clock.monotonic() - self._acquired
+        """Report once that the lock has been held for ``limit`` seconds; the seconds so far while that is to come."""
+        if self._acquired is None:
+            return None
+        held = clock.monotonic() - self._acquired
         if held < limit - _CLOCK_ERROR:
             return held
         if not self._reported:
@@ -184,7 +187,7 @@ class SessionScope(Ticket, Generic[_Session]):
             )
         )
 
-    def _waiting(self, ahead: tuple[int, ...]) -> None:
+    def _waiting(self, ahead: tuple[int, ...], ahead_more: int) -> None:
         log, at = self._context.log, clock.monotonic()
         log.add(
             SessionWaiting(
@@ -199,6 +202,7 @@ class SessionScope(Ticket, Generic[_Session]):
                 who=self.who,
                 place=self.place,
                 ahead=ahead,
+                ahead_more=ahead_more,
             )
         )
 

@@ -11,8 +11,9 @@ ran inside a discarded session are not undone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from koogbook.errors import SessionClosedError, ToolError, WrongLoopError
 from koogbook.llm.choices import Choices, Chooser, all_of, place_chosen
@@ -41,7 +42,17 @@ class LLMReadSession:
         SessionClosedError: On every use after the block (from any method or property).
     """
 
-    __slots__ = ("_closed", "_context", "_loop", "_model", "_prompt", "_streams", "_tools")
+    __slots__ = (
+        "_asking",
+        "_closed",
+        "_context",
+        "_fault",
+        "_loop",
+        "_model",
+        "_prompt",
+        "_streams",
+        "_tools",
+    )
 
     def __init__(self, context: LLMContext, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> None:
         self._context = context
@@ -51,6 +62,8 @@ class LLMReadSession:
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._streams: tuple[ReplyStream, ...] = ()
+        self._fault: BaseException | None = None
+        self._asking = 0
 
     @property
     def prompt(self) -> Prompt:
@@ -169,12 +182,12 @@ class LLMReadSession:
                 "session.change_params(choices=3). Nothing was sent."
             )
         params = self._prompt.params.with_changes(choices=None)
-        answers = await all_of(
-            [self._send(messages, self._tools, "conversation", params) for _ in range(wanted)]
-        )
-        chosen = await place_chosen(choose, answers)
-        self._require_open()
-        self._take(answers[chosen])
+        with self._on_the_way():
+            answers = await all_of(
+                [self._send(messages, self._tools, "conversation", params) for _ in range(wanted)]
+            )
+            chosen = await place_chosen(choose, answers)
+        self._take_if_open(answers[chosen])
         return Choices(answers, chosen)
 
     @overload
@@ -232,9 +245,9 @@ class LLMReadSession:
             model = self._model if attempt == 1 else fixing
             return await self._send(messages, None, "conversation", params, schema=wanted.schema, model=model)
 
-        structured = await ask_until_it_fits(ask, sent, wanted, attempts, self._context.log)
-        self._require_open()
-        self._take(structured.message)
+        with self._on_the_way():
+            structured = await ask_until_it_fits(ask, sent, wanted, attempts, self._context.log)
+        self._take_if_open(structured.message)
         return structured
 
     def request_streaming(self, *, keep_partial: bool = False) -> ReplyStream:
@@ -251,7 +264,9 @@ class LLMReadSession:
         is left early, or that breaks off, nothing is appended.
 
         Args:
-            keep_partial: Append the text that came of such an answer, as a message whose metadata says ``partial``.
+            keep_partial: Append the text that came of such an answer, as a message whose metadata says ``partial``. As
+                all changes of a session it is committed when the block ends normally: an exception or a cancellation
+                that broke the answer off has to be caught inside the block.
 
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
@@ -284,7 +299,13 @@ class LLMReadSession:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
         self._require_open()
-        sent = tuple(messages)
+        sent = Prompt(messages, allow_duplicate=True).messages
+        if purpose not in get_args(Purpose):
+            raise ValueError(
+                f"A purpose is one of {', '.join(get_args(Purpose))}, not {purpose!r}. Nothing was sent."
+            )
+        if params is not None and not isinstance(params, LLMParams):
+            raise TypeError(f"params are LLMParams, not {type(params).__name__}. Nothing was sent.")
         require_pairs(sent, "send()", open_tail=False)
         chosen = self._prompt.params.with_changes(stop=()) if params is None else params
         return await self._send(sent, None, purpose, chosen.with_changes(tool_choice=None, choices=None))
@@ -299,10 +320,28 @@ class LLMReadSession:
     async def _ask(
         self, messages: tuple[Message, ...], tools: ToolRegistry | None, params: LLMParams
     ) -> Message:
-        reply = await self._send(messages, tools, "conversation", params)
-        self._require_open()
-        self._take(reply)
+        with self._on_the_way():
+            reply = await self._send(messages, tools, "conversation", params)
+        self._take_if_open(reply)
         return reply
+
+    @contextmanager
+    def _on_the_way(self) -> Iterator[None]:
+        """A request is, and its answer will stand where the history ends now."""
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+
+    def _take_if_open(self, reply: Message) -> None:
+        if self._closed:
+            raise SessionClosedError(
+                "Cannot use session after it was closed: its 'async with' block ended while a request was on its way. "
+                "The request was sent and answered; the answer was not appended and stands in run.calls. Await the "
+                "request inside the block."
+            )
+        self._take(reply)
 
     async def _send(
         self,
@@ -327,6 +366,7 @@ class LLMReadSession:
         schema: str | None = None,
         model: LLModel | None = None,
     ) -> Request:
+        self._require_open()
         self._require_loop()
         if tools is not None and params.tool_choice is not None:
             self._require_choice(params.tool_choice, tools)
@@ -346,9 +386,9 @@ class LLMReadSession:
         self._streams = (*self._streams, stream)
         return self._context.calls.stream(request)
 
-    def _stream_ended(self, reply: Message | None) -> None:
-        if reply is not None:
-            self._take(reply)
+    def _stream_ended(self, reply: Message | None) -> bool:
+        """Take what a stream leaves; whether there is a history that took it."""
+        return reply is not None and not self._closed and self._take(reply)
 
     def _require_choice(self, choice: ToolChoice, tools: ToolRegistry) -> None:
         if choice.tool is not None and tools.get(choice.tool) is None:
@@ -378,8 +418,9 @@ class LLMReadSession:
     def _notice(self, kind: str, text: str) -> None:
         self._context.log.notice(kind, text)
 
-    def _take(self, reply: Message) -> None:
-        """What a session does with a reply; a reading one leaves the history alone."""
+    def _take(self, reply: Message) -> bool:
+        """What a session does with a reply, and whether it kept it; a reading one leaves the history alone."""
+        return False
 
     def _require_open(self) -> None:
         if self._closed:
@@ -390,7 +431,7 @@ class LLMReadSession:
             )
 
     def _require_whole(self) -> None:
-        """Refuse to go on while a streamed answer belongs into the history and is not whole; see the writing one."""
+        """Refuse to go on while an answer that belongs into the history is not there yet; see the writing one."""
 
     def _require_loop(self) -> None:
         loop = asyncio.get_running_loop()
@@ -401,14 +442,19 @@ class LLMReadSession:
             )
 
     def _ending(self) -> None:
-        """The block is over; called before anything is committed, and may not fail."""
+        """The block is over; called before anything is committed. What fails is raised when the lock is free."""
         for stream in self._streams:
-            stream.end()
+            try:
+                stream.end()
+            except BaseException as fault:
+                self._fault = self._fault or fault
 
     async def _ended(self) -> None:
         """What is left to await when the session has ended and the lock is free."""
         for stream in self._streams:
             await stream.aclose()
+        if self._fault is not None:
+            raise self._fault
 
     def _close(self) -> None:
         self._closed = True

@@ -1,112 +1,98 @@
 """An answer that comes in frames: how frames get through the interceptors, and what a session gives its user.
 
-Interceptors wrap a request as ``await call(request)`` and get the whole answer; they know nothing of frames. The chain
-of them is therefore one coroutine that is run step by step: where the innermost call has a frame, it yields it up
-through all wrappers, and the step ends with it. Everything else that the chain waits for goes on to the event loop
-untouched. It all happens in the task that asks for the next frame, so locks, cancellation and context variables are
-what they are without a stream.
+Interceptors wrap a request as ``await call(request)`` and get the whole answer; they know nothing of frames. Their
+chain runs in a task of its own, and goes on from one frame to the next only when that is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from koogbook.errors import StreamOpenError
 from koogbook.events import Notice
 from koogbook.llm.executor import EndFrame, Frame, TextFrame
+from koogbook.llm.wait_cycles import works_for
 from koogbook.messages.message import Message, assistant
 
 if TYPE_CHECKING:
     from koogbook.pipeline import EventLog
 
-#: Hands a frame to whoever reads the stream.
+#: Hands a frame to whoever reads the stream; returns when the next one is asked for.
 Emit = Callable[[Frame], Awaitable[None]]
 
-
-class StreamLeft(BaseException):
-    """Raised inside a chain whose reader wants no more frames; like a cancellation, nobody but the chain sees it."""
-
-
-class _Handover:
-    """What a chain yields for a frame."""
-
-    __slots__ = ("frame",)
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-
-    def __await__(self) -> Generator[_Handover, None, None]:
-        yield self
+_LEFT = "its reader left it"
 
 
 class FrameStream:
     """Runs a chain from frame to frame; ``start`` gets the function that hands a frame over."""
 
-    __slots__ = ("_chain", "_end", "_over", "_started")
+    __slots__ = ("_go_on", "_ready", "_start", "_task")
 
     def __init__(self, start: Callable[[Emit], Coroutine[Any, Any, Message]]) -> None:
-        self._chain = start(_hand_over)
-        self._started = False
-        self._over = False
-        self._end: Message | None = None
+        self._start = start
+        self._task: asyncio.Task[Message] | None = None
+        self._ready: asyncio.Future[Frame | None] | None = None
+        self._go_on: asyncio.Future[None] | None = None
 
     async def next(self) -> Frame | None:
-        """The next frame; the :class:`EndFrame` with what the chain returned at the end; None after it."""
-        if self._over:
+        """The next frame; the :class:`EndFrame` with what the chain returned at the end; None after it.
+
+        Raises:
+            StreamOpenError: Another task waits for a frame already.
+        """
+        if self._ready is not None and not self._ready.done():
+            raise StreamOpenError(
+                "Another task reads this streamed answer already, and each frame is for one reader. Nothing was "
+                "changed. Read it in one task, and hand on what it gives."
+            )
+        if self._task is not None and self._task.done():
             return None
-        self._started = True
-        return await _Step(self, None)
+        loop = asyncio.get_running_loop()
+        self._ready = loop.create_future()
+        if self._task is None:
+            self._task = loop.create_task(self._start(self._emit))
+            self._task.add_done_callback(self._done)
+        elif self._go_on is not None and not self._go_on.done():
+            self._go_on.set_result(None)
+        works_for(self._task, asyncio.current_task())
+        try:
+            return await self._ready
+        except asyncio.CancelledError:
+            await self.leave()
+            raise
 
     async def leave(self) -> None:
-        """Stop early: the chain gets :class:`StreamLeft` where it waits, and may clean up. Idempotent."""
-        if self._over:
+        """Stop early: the chain is cancelled where it waits, and has cleaned up when this returns. Idempotent."""
+        task = self._task
+        if task is None or task.done():
             return
-        if not self._started:
-            self._over = True
-            self._chain.close()
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+        task.cancel(_LEFT)
+        await asyncio.wait({task})
+
+    async def _emit(self, frame: Frame) -> None:
+        ready = self._ready
+        if ready is None or ready.done():  # it was left, and something in the chain went on all the same
+            raise asyncio.CancelledError(_LEFT)
+        self._go_on = asyncio.get_running_loop().create_future()
+        ready.set_result(frame)
+        await self._go_on
+
+    def _done(self, task: asyncio.Task[Message]) -> None:
+        problem = None if task.cancelled() else task.exception()
+        ready = self._ready
+        if ready is None or ready.done():
             return
-        try:
-            await _Step(self, StreamLeft("its reader left it"))
-        except StreamLeft:
-            return
-        # Something in the chain caught it and went on; it is not asked again.
-        self._over = True
-        self._chain.close()
-
-    def step(self, problem: BaseException | None) -> Generator[Any, Any, Frame | None]:
-        """One step of the chain, as a generator that yields to the event loop."""
-        given: Any = None
-        while True:
-            try:
-                waits_for = self._chain.send(given) if problem is None else self._chain.throw(problem)
-            except StopIteration as end:
-                self._over = True
-                return EndFrame(end.value)
-            except BaseException:
-                self._over = True
-                raise
-            if isinstance(waits_for, _Handover):
-                return waits_for.frame
-            try:
-                given, problem = (yield waits_for), None
-            except BaseException as thrown:
-                given, problem = None, thrown
-
-
-class _Step:
-    __slots__ = ("_problem", "_stream")
-
-    def __init__(self, stream: FrameStream, problem: BaseException | None) -> None:
-        self._stream = stream
-        self._problem = problem
-
-    def __await__(self) -> Generator[Any, Any, Frame | None]:
-        return self._stream.step(self._problem)
-
-
-async def _hand_over(frame: Frame) -> None:
-    await _Handover(frame)
+        if task.cancelled():
+            ready.cancel()
+        elif problem is not None:
+            ready.set_exception(problem)
+        else:
+            ready.set_result(EndFrame(task.result()))
 
 
 class ReplyStream:
@@ -120,6 +106,7 @@ class ReplyStream:
 
     Raises:
         SessionClosedError: On iteration, when the session has ended.
+        StreamOpenError: On iteration, when another task waits for a frame already.
     """
 
     __slots__ = ("_ended", "_frames", "_keep_partial", "_log", "_opened", "_over", "_texts", "message")
@@ -127,7 +114,7 @@ class ReplyStream:
     def __init__(
         self,
         opened: Callable[[ReplyStream], FrameStream],
-        ended: Callable[[Message | None], None],
+        ended: Callable[[Message | None], bool],
         log: EventLog,
         *,
         keep_partial: bool,
@@ -161,21 +148,22 @@ class ReplyStream:
             self._frames = self._opened(self)
         try:
             frame = await self._frames.next()
+        except StreamOpenError:
+            raise
         except BaseException as problem:
-            kept = self.end()
+            what = self.end()
             problem.add_note(
-                f"The streamed answer broke off after {len(self._texts)} pieces of text; "
-                f"{'what had come was appended' if kept else 'nothing of it was appended'}."
+                f"The streamed answer broke off after {len(self._texts)} pieces of text: {what}."
             )
             raise
+        if frame is None or self._over:  # somebody else left it meanwhile
+            raise StopAsyncIteration
         if isinstance(frame, TextFrame):
             self._texts.append(frame.text)
         if isinstance(frame, EndFrame):
             self._over = True
-            self.message = frame.message
             self._ended(frame.message)
-        if frame is None:
-            raise StopAsyncIteration
+            self.message = frame.message
         return frame
 
     async def __aenter__(self) -> Self:
@@ -192,22 +180,25 @@ class ReplyStream:
         if self._frames is not None:
             await self._frames.leave()
 
-    def end(self) -> Message | None:
-        """What :meth:`aclose` does to the history, without telling the executor; what was kept is returned."""
-        if self._over:
-            return None
+    def end(self) -> str:
+        """What :meth:`aclose` does to the history, without telling the executor; what became of the answer in words."""
+        if self._over or self._frames is None:
+            self._over = True
+            return "nothing more was appended"
         self._over = True
-        if self._frames is None:
-            return None
         if self._keep_partial and self.text:
             self.message = assistant(self.text, finish_reason="partial", metadata={"partial": True})
-        kept = self.message
-        what = "its text so far was appended as a partial message" if kept else "nothing was appended"
+        appended = self._ended(self.message)
+        if self.message is None:
+            what = "nothing of it was appended"
+        elif appended:
+            what = "its text so far was appended to the session's history as a partial message"
+        else:
+            what = "its text so far is in stream.message"
         self._log.emit_quietly(
             Notice, kind="stream", text=f"A streamed answer was left before its end: {what}."
         )
-        self._ended(kept)
-        return kept
+        return what
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "over" if self._over else "not begun"

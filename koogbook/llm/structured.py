@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
 class StructuredReply(Struct, Generic[T], frozen=True):
@@ -59,8 +60,8 @@ class Shape:
             raise
         except Exception as problem:  # each library has errors of its own for a type that it cannot describe
             raise StructuredOutputError(
-                f"There is no JSON schema for {of!r:.80}: {problem} Nothing was sent. Give a dataclass, a TypedDict, a "
-                "pydantic model, a type such as list[int], or a JSON schema as a dict."
+                f"There is no JSON schema for {of!r:.80}: {_in_one_line(problem)}. Nothing was sent. Give "
+                "a dataclass, a TypedDict, a pydantic model, a type such as list[int], or a JSON schema as a dict."
             ) from problem
 
     @property
@@ -78,13 +79,17 @@ class Shape:
             "Answer with one JSON value and nothing else. It has to fit this JSON schema:",
             self.schema,
         ]
+        if isinstance(examples, str | bytes | Mapping):
+            raise StructuredOutputError(
+                f"examples is a list of values, not {examples!r:.60}: examples=[...]. Nothing was sent."
+            )
         for example in examples:
             text = example if isinstance(example, str) else _as_json(example)
             try:
                 self.read(text)
             except ValueError as problem:
                 raise StructuredOutputError(
-                    f"The example {text:.80} does not fit {self.name}: {problem}. Nothing was sent."
+                    f"The example {text:.80} does not fit {self.name}: {_in_one_line(problem)}. Nothing was sent."
                 ) from problem
             lines.append(f"For example: {text}")
         return user("\n".join(lines), name=REFERENCE_NAME)
@@ -100,7 +105,7 @@ class Shape:
         if isinstance(self._kind, dict):
             return _fits(json.loads(body, parse_constant=_no_number), self._kind)
         if hasattr(self._kind, "model_validate_json"):
-            return self._kind.model_validate_json(body)
+            return self._kind.model_validate_json(body, strict=True)
         try:
             return msgspec.json.decode(body, type=self._kind)
         except UnicodeEncodeError as problem:
@@ -137,35 +142,45 @@ async def ask_until_it_fits(
         StructuredOutputError: None of the answers fitted.
     """
     answers: list[Message] = []
-    wrong: Exception | None = None
+    wrong: Exception = ValueError("nobody was asked")
     for attempt in range(1, attempts + 1):
         reply = await ask(messages, attempt)
         try:
             return StructuredReply(shape.read(reply.text), reply, attempt)
         except (ValueError, RecursionError) as problem:
             wrong = problem
+        except Exception as problem:  # of a validator that the user wrote
+            raise StructuredOutputError(
+                f"Reading the answer as {shape.name} raised {type(problem).__name__}: {_in_one_line(problem)}. Nothing "
+                "was appended; the answer is in error.answers.",
+                answers=(*answers, reply),
+            ) from problem
         answers.append(reply)
         log.notice(
-            "structured output", f"Answer {attempt} of at most {attempts} did not fit {shape.name}: {wrong}"
+            "structured output",
+            f"Answer {attempt} of at most {attempts} did not fit {shape.name}: {_in_one_line(wrong)}",
         )
         messages = (*messages, reply.with_parts([Text(reply.text or "(nothing)")]), _correction(reply, wrong))
     raise StructuredOutputError(
-        f"None of {len(answers)} answers fitted {shape.name}; the last one: {wrong}. Nothing was appended; the answers "
-        "are in error.answers. Ask for less, give examples=, or allow more attempts=.",
+        f"None of {len(answers)} answers fitted {shape.name}; the last one: {_in_one_line(wrong)}. Nothing was "
+        "appended; the answers are in error.answers. Ask for less, give examples=, or allow more attempts=.",
         answers=tuple(answers),
     ) from wrong
 
 
 def _correction(wrong: Message, problem: Exception) -> Message:
-    said = str(problem) if wrong.text.strip() else "it was empty"
+    said = _in_one_line(problem) if wrong.text.strip() else "it was empty"
     return user(
         f"That answer does not fit: {said}. Answer again, with the JSON value alone.", name=REFERENCE_NAME
     )
 
 
 def _schema_of(of: Any) -> dict[str, Any]:
+    if of is None:
+        raise TypeError("None is no shape")
     if isinstance(of, dict):
         _validator_of(of).check_schema(of)
+        _require_own_references(of)
         return of
     if hasattr(of, "model_json_schema"):
         described: dict[str, Any] = of.model_json_schema()
@@ -201,6 +216,38 @@ def _fits(value: Any, schema: dict[str, Any]) -> Any:
     if wrong is not None:
         raise ValueError(f"{wrong.message} at {wrong.json_path}")
     return value
+
+
+def _require_own_references(schema: dict[str, Any]) -> None:
+    """Refuse references to what is not in the schema before an answer is paid for."""
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
+    resource = Resource.from_contents(schema, default_specification=DRAFT202012)
+    resolver = Registry().with_resource("", resource).resolver(resource.id() or "")
+    waiting: list[Any] = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            reference = value.get("$ref")
+            if isinstance(reference, str) and "$id" not in value:
+                resolver.lookup(reference)
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    # A schema that only refers to itself is found by asking it.
+    with suppress(ValueError):
+        _fits(None, schema)
+
+
+def _in_one_line(problem: BaseException) -> str:
+    """What a library said, without its line breaks and addresses."""
+    errors = getattr(problem, "errors", None)
+    if callable(errors) and hasattr(problem, "error_count"):
+        listed = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors(include_url=False)[:5]]
+        return "; ".join(listed)
+    said = str(getattr(problem, "message", "") or problem) or type(problem).__name__
+    return " ".join(said.split()).rstrip(".")[:300]
 
 
 def _as_json(value: Any) -> str:

@@ -3,6 +3,8 @@
 Seen are the waits that end only when the task ends: ``await task``, ``asyncio.gather``, ``asyncio.wait`` for all,
 ``asyncio.wait_for``, ``asyncio.shield``, and the task groups of asyncio and anyio at the end of their block.
 
+Seen as well is the task in which a streamed answer is made, for the one who reads it (:func:`works_for`).
+
 Not seen are a queue, an event, a condition or a future of one's own that the task would set, a thread, a subprocess,
 ``asyncio.as_completed``, ``asyncio.wait`` for the first one, and what other libraries build on plain futures. A cycle
 by way of these is ended by the limit of the wait for the lock.
@@ -18,6 +20,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 Awaited = asyncio.Future[Any]
 
@@ -29,6 +32,16 @@ class Step(NamedTuple):
     how: str
 
 
+#: The task that a task works for: it goes on when that one hands something over.
+_workers: WeakKeyDictionary[Awaited, ReferenceType[Awaited]] = WeakKeyDictionary()
+
+
+def works_for(worker: Awaited, employer: Awaited | None) -> None:
+    """Say that one task goes on only when another one has something for it, which asyncio does not know of."""
+    if employer is not None:
+        _workers[worker] = ref(employer)
+
+
 def is_suspended(task: Awaited) -> bool:
     """Whether this task waits for anything at all; one that is about to run does not."""
     awaited = getattr(task, "_fut_waiter", task)
@@ -37,6 +50,7 @@ def is_suspended(task: Awaited) -> bool:
 
 def awaiting(future: Awaited) -> Iterator[Step]:
     """Those that wait for this future or task to be done."""
+    yield from _employers(future)
     for callback in _callbacks(future):
         yield from _behind(callback, future)
 
@@ -58,7 +72,7 @@ def way_up(
     seen = {id(start)}
     heads = [start]
     for future in heads:
-        steps: list[Step] = [*more(future)]
+        steps: list[Step] = [*more(future), *_employers(future)]
         for callback in _callbacks(future):
             if (number := id(callback)) not in dead_ends and number not in seen:
                 seen.add(number)
@@ -84,6 +98,13 @@ def _told(goal: Awaited, came_from: dict[Awaited, tuple[Awaited, str]]) -> str:
         if how:
             words[how] = None
     return " and ".join(words)
+
+
+def _employers(worker: Awaited) -> Iterator[Step]:
+    found = _workers.get(worker) if _workers else None
+    employer = None if found is None else found()
+    if employer is not None:
+        yield Step(employer, "a streamed answer")
 
 
 def _callbacks(future: Awaited) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Literal
 
-from koogbook.errors import StreamOpenError
+from koogbook.errors import DuplicateMessageError, StreamOpenError
 from koogbook.llm.session import LLMReadSession
 from koogbook.messages.history_surgery import (
     Surgery,
@@ -58,6 +58,11 @@ class LLMWriteSession(LLMReadSession):
     @tools.setter
     def tools(self, tools: ToolRegistry | Iterable[Any]) -> None:
         self._require_open()
+        if isinstance(tools, str) or not isinstance(tools, Iterable):
+            raise TypeError(
+                f"session.tools takes a list of tools or functions, not {tools!r:.60}. Nothing was changed. Write "
+                "session.tools = [weather]; [] for none."
+            )
         self._tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
 
     @property
@@ -118,8 +123,13 @@ class LLMWriteSession(LLMReadSession):
 
         Raises:
             MessageError: There is no such mode, or a tool is missing or too many. Nothing was changed.
+            TypeError: A tool beside a whole ToolChoice. Nothing was changed.
             ToolError: The session has no tool of that name. Nothing was changed.
         """
+        if isinstance(mode, ToolChoice) and tool is not None:
+            raise TypeError(
+                f"A ToolChoice names its tool itself; {tool!r} is too many. Nothing was changed. Give one of both."
+            )
         choice = mode if isinstance(mode, ToolChoice) else ToolChoice(mode, tool)
         if choice.tool is not None:
             self._tool_name(choice.tool)
@@ -148,6 +158,10 @@ class LLMWriteSession(LLMReadSession):
         Raises:
             TypeError: The function gave no prompt. Nothing was changed.
         """
+        if not callable(rewrite):
+            raise TypeError(
+                f"rewrite_prompt takes a function of the prompt, not {rewrite!r:.60}. Nothing was changed."
+            )
         self.prompt = rewrite(self.prompt)
 
     def clear_history(self, *, system: bool = False) -> Surgery:
@@ -217,8 +231,17 @@ class LLMWriteSession(LLMReadSession):
             self._context.log.notice("history", done.note, level="info")
         return done
 
-    def _take(self, reply: Message) -> None:
-        self._prompt = self._prompt.append(reply)
+    def _take(self, reply: Message) -> bool:
+        try:
+            self._prompt = self._prompt.append(reply, allow_duplicate=self._context.compat == "koog")
+        except DuplicateMessageError as known:
+            raise DuplicateMessageError(
+                f"The executor answered with message {reply.id!r}, which the history holds already, at position "
+                f"{known.position}. It was not appended again. Each answer is a message of its own: make it with "
+                "kb.assistant(...) each time.",
+                position=known.position,
+            ) from None
+        return True
 
     def _require_changeable(self) -> None:
         self._require_open()
@@ -229,4 +252,9 @@ class LLMWriteSession(LLMReadSession):
             raise StreamOpenError(
                 "A streamed answer is not whole yet, and what comes now would stand before it. Nothing was changed. "
                 "Read it to its end, or leave it with 'async with stream:' or await stream.aclose()."
+            )
+        if self._asking:
+            raise StreamOpenError(
+                "A request of this session is on its way in another task, and what comes now would stand before its "
+                "answer. Nothing was changed. Await the request first; for requests at once open a read session."
             )

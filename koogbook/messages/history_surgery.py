@@ -54,7 +54,7 @@ def last_messages(messages: Sequence[Message], n: int, *, system: bool = False) 
     Raises:
         MessageError: ``n`` is no whole number, or negative.
     """
-    _require_count(n, "last_messages")
+    _require_count(n)
     staying = _staying(messages, system)
     counted = [at for at in range(len(messages)) if at not in staying]
     return _kept(messages, staying | set(counted[max(0, len(counted) - n) :]))
@@ -66,7 +66,7 @@ def without_last(messages: Sequence[Message], n: int, *, system: bool = False) -
     Raises:
         MessageError: ``n`` is no whole number, or negative.
     """
-    _require_count(n, "without_last")
+    _require_count(n)
     staying = _staying(messages, system)
     counted = [at for at in range(len(messages)) if at not in staying]
     return _kept(messages, staying | set(counted[: max(0, len(counted) - n)]))
@@ -80,7 +80,7 @@ def messages_from(messages: Sequence[Message], time: datetime, *, system: bool =
     """
     if not isinstance(time, datetime) or time.utcoffset() is None:
         raise MessageError(
-            f"messages_from takes a time with a zone, not {time!r}. Nothing was changed. "
+            f"The time from which messages are kept has a zone, and {time!r:.60} has none. Nothing was changed. "
             "Use datetime(..., tzinfo=UTC)."
         )
     new = {at for at, message in enumerate(messages) if message.time >= time}
@@ -140,6 +140,8 @@ def _kept(messages: Sequence[Message], wanted: Collection[int]) -> Surgery:
 
 def _staying(messages: Sequence[Message], system: bool) -> set[int]:
     """The positions that no count is about."""
+    if type(system) is not bool:
+        raise MessageError(f"system is True or False, not {system!r:.60}. Nothing was changed.")
     return set() if system else {at for at, message in enumerate(messages) if message.role == "system"}
 
 
@@ -152,12 +154,10 @@ def _says_something(part: Part) -> bool:
     return bool(part.text.strip()) if isinstance(part, Text) else not isinstance(part, Reasoning)
 
 
-def _require_count(n: object, what: str) -> None:
-    if type(n) is not int:
-        raise MessageError(f"{what} takes a count of messages, not {n!r}. Nothing was changed.")
-    if n < 0:
+def _require_count(n: object) -> None:
+    if type(n) is not int or n < 0:
         raise MessageError(
-            f"{what} takes no negative counts such as {n}: 0 or more messages. Nothing was changed."
+            f"A count of messages is a whole number from 0, not {n!r:.60}. Nothing was changed."
         )
 
 

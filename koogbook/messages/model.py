@@ -93,6 +93,12 @@ class LLMParams(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
         if self.temperature is not None and not isfinite(self.temperature):
             raise MessageError(f"A temperature is a finite number, not {self.temperature}.")
         require_integers(self, "max_tokens", "choices", "seed")
+        for name in ("max_tokens", "choices"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise MessageError(
+                    f"{name} is at least 1, or None to leave it to the provider; not {number}."
+                )
         require_types(self, tuple, "stop")
         require_types(self, ToolChoice, "tool_choice", optional=True)
         require_types(self, str, "user", optional=True)

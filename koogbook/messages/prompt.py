@@ -182,6 +182,10 @@ class Prompt:
             DuplicateMessageError: Two of them have one id.
         """
         chosen = messages(self.messages) if callable(messages) else messages
+        if not isinstance(chosen, Iterable):
+            raise MessageError(
+                f"with_messages takes messages, or a function that gives them, not {chosen!r:.60}. Nothing was changed."
+            )
         return Prompt(chosen, id=self.id, params=self.params)
 
     def with_params(self, **changes: Any) -> Prompt:

@@ -6,6 +6,7 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 import koogbook as kb
@@ -208,3 +209,185 @@ async def test_a_condition_that_raises_is_named_in_the_run_that_it_ended() -> No
 
     assert isinstance(failed, events.RunFailed)
     assert failed.error.endswith("(in when= of the edge fork/ask >> ask)")
+
+
+# ------------------------------------------------------------------------------------------- sessions
+
+
+def _sessions(run: kb.Run) -> str:
+    return dict(run.report().rows)["sessions"]
+
+
+def _of_sessions(body: Any) -> kb.Agent:
+    graph = kb.strategy("trip", input=str, output=str)
+    node = graph.node(name="ask")(body)
+    graph.start >> node >> graph.finish
+    return kb.Agent(kb.OfflineExecutor(), "offline", graph)
+
+
+async def test_a_session_that_got_the_lock_at_once_did_not_wait() -> None:
+    """However long the machine took for it: it never stood in the queue [SES-14]."""
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session():
+            return text
+
+    run = await _of_sessions(ask).run("x")
+    slowed = [
+        msgspec.structs.replace(event, waited=2.0) if isinstance(event, events.SessionAcquired) else event
+        for event in run.events
+    ]
+    run._context.log.events[:] = slowed
+
+    assert _sessions(run) == "1 committed, 0 discarded, 0 reads, none waited"
+
+
+async def test_the_waits_in_a_report_are_those_of_the_lock_view(fixed_clock: FixedClock) -> None:
+    """Also of a session that gave up in time, and of one that was cancelled in the queue [SES-14]."""
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async def hold() -> None:
+            async with ctx.llm.write_session():
+                held.set()
+                await go.wait()
+
+        async def come(timeout: float = 60.0) -> None:
+            async with ctx.llm.read_session(timeout=timeout):
+                pass
+
+        held, go = asyncio.Event(), asyncio.Event()
+        holds = asyncio.ensure_future(hold())
+        await held.wait()
+        waits = asyncio.ensure_future(come())
+        cancelled = asyncio.ensure_future(come())
+        in_time = asyncio.ensure_future(come(timeout=0.02))
+        await asyncio.sleep(0)
+        fixed_clock.advance(1)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        fixed_clock.advance(2)
+        await asyncio.gather(in_time, return_exceptions=True)
+        fixed_clock.advance(0.25)
+        go.set()
+        await asyncio.gather(holds, waits)
+        return text
+
+    run = await _of_sessions(ask).run("x")
+    rows = [row for lane in kb.locks(run).state.lanes for row in lane.sessions]
+    waited = [row.waited for row in rows if row.queued]
+
+    assert sorted(row.outcome for row in rows) == ["committed", "ended", "gave up", "timed out"]
+    assert len(waited) == 3
+    assert f", 3 waited, the longest {max(waited) * 1000:.0f} ms" in _sessions(run)
+    assert "the longest 3250 ms" in _sessions(run)
+
+
+async def test_a_wait_that_was_given_up_ends_there(fixed_clock: FixedClock) -> None:
+    """What came after it is no part of it [SES-11]."""
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async def come() -> None:
+            async with ctx.llm.read_session():
+                pass
+
+        async with ctx.llm.write_session():
+            waits = asyncio.ensure_future(come())
+            await asyncio.sleep(0)
+            fixed_clock.advance(2)
+            waits.cancel()
+            await asyncio.wait([waits])
+            fixed_clock.advance(5)
+        return text
+
+    run = await _of_sessions(ask).run("x")
+
+    assert _sessions(run).endswith(", 1 waited, the longest 2000 ms")
+
+
+async def test_a_session_that_was_refused_did_not_wait() -> None:
+    """It never stood in the queue [SES-10]."""
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session():
+            with pytest.raises(kb.errors.NestedSessionError):
+                async with ctx.llm.read_session():
+                    pass
+        return text
+
+    run = await _of_sessions(ask).run("x")
+
+    assert _sessions(run).endswith("none waited")
+
+
+async def test_a_wait_of_a_run_that_goes_on_lasts_until_its_last_event(fixed_clock: FixedClock) -> None:
+    """And its open sessions are nothing to look at yet [SES-14]."""
+    seen: list[kb.agents.report.Report] = []
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async def come() -> None:
+            async with ctx.llm.read_session():
+                pass
+
+        async with ctx.llm.write_session():
+            waits = asyncio.ensure_future(come())
+            await asyncio.sleep(0)
+            fixed_clock.advance(1.5)
+            ctx.log.notice("look", "now")
+            assert agent.last_run is not None
+            seen.append(agent.last_run.report())
+        await waits
+        return text
+
+    agent = _of_sessions(ask)
+    await agent.run("x")
+
+    assert "1 waited, the longest 1500 ms" in dict(seen[0].rows)["sessions"]
+    assert [line for line in seen[0].attention if "never closed" in line] == []
+
+
+async def test_a_session_that_was_left_open_is_to_look_at() -> None:
+    """The run is over, and the lock was not given back; who waits for it still waits [SES-11]."""
+    left: list[Any] = []
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async def come() -> None:
+            async with ctx.llm.read_session():
+                pass
+
+        scope = ctx.llm.write_session()
+        await scope.__aenter__()
+        waits = asyncio.ensure_future(come())
+        await asyncio.sleep(0)
+        left.extend((scope, waits))
+        return text
+
+    run = await _of_sessions(ask).run("x")
+    told = [line for line in run.report().attention if line.startswith("session never closed: ")]
+    scope, waits = left
+    await scope.__aexit__(None, None, None)
+    await waits
+    later = [line for line in run.report().attention if "never closed" in line]
+
+    assert [line.partition(" at ")[0] for line in told] == ["session never closed: ask"] * 2
+    assert [line.partition(" still ")[2] for line in told] == ["holds the lock", "waits for the lock"]
+    assert "test_run_report.py:" in told[0]
+    assert later == []
+
+
+async def test_sessions_that_were_closed_are_nothing_to_look_at() -> None:
+    """In whatever way they ended [SES-11]."""
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session():
+            with pytest.raises(kb.errors.NestedSessionError):
+                async with ctx.llm.read_session():
+                    pass
+        with pytest.raises(OSError, match="gone"):
+            async with ctx.llm.write_session():
+                raise OSError("gone")
+        async with ctx.llm.read_session():
+            return text
+
+    run = await _of_sessions(ask).run("x")
+
+    assert [line for line in run.report().attention if "never closed" in line] == []

@@ -3,7 +3,7 @@
 python tests/benchmarks/run.py [--runs 7] [--only prf-02] [--json]
 
 Peers take part where they are installed: langgraph and langgraph-checkpoint-sqlite, apache-burr and aiosqlite,
-pydantic-graph. Absolute times are those of this machine at this moment; the ratios are what counts.
+pydantic-graph, aiorwlock. Absolute times are those of this machine at this moment; the ratios are what counts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import prf_02_steps
 import prf_03_checkpoints
 import prf_08_diff
 import prf_13_notebook
+import prf_sessions
 from harness import LEAST_ROUNDS, Table, as_data, machine, measure, print_machine, print_table
 
 #: The statements that one measurement serves, and what makes its tables.
@@ -31,6 +32,7 @@ GROUPS: tuple[tuple[tuple[str, ...], Callable[[], Sequence[Table]]], ...] = (
     (("PRF-03", "PRF-04"), prf_03_checkpoints.tables),
     (("PRF-08",), lambda: [prf_08_diff.table()]),
     (("PRF-13",), prf_13_notebook.tables),
+    (("SES-SPEED",), lambda: [prf_sessions.table()]),
 )
 
 

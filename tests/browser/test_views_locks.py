@@ -359,6 +359,45 @@ def test_the_track_lies_under_the_time_axis(live, width, at):
     assert (abs(left - begin) < 1.5, abs(right - end) < 1.5) == (True, True)
 
 
+@pytest.mark.parametrize("width", [1000, 720, 640, 520])
+def test_the_buttons_of_the_track_have_one_margin_at_both_sides(live, width):
+    """The last one does not touch the border of the card, and stands in the line of the others. [NBK-06]"""
+    shown = live(kb.locks(BUSY, at=1.9), width=width)
+    card = shown.locator("#one .kb-card").bounding_box()
+    first, play, last = (
+        shown.locator(f"#one [data-do={do}]").bounding_box() for do in ("earlier", "play", "end")
+    )
+    slider = shown.locator("#one input[type=range]").bounding_box()
+
+    left = first["x"] - card["x"]
+    right = card["x"] + card["width"] - last["x"] - last["width"]
+    assert abs(left - right) < 1.5
+    assert abs(play["y"] - last["y"]) < 2.5
+    assert slider["x"] + slider["width"] <= last["x"] or last["y"] + last["height"] <= slider["y"] + 2
+
+
+@pytest.mark.parametrize("at", [0.0, 0.04, 0.4, 1.9, 2.9])
+def test_the_line_of_the_moment_runs_through_no_name_of_a_lane(chromium_page, at):
+    """In the narrow picture the names stand above the lanes, on the axis itself. [NBK-06]"""
+    shown = chromium_page(document(lock_state_at(BUSY, at)), width=640)
+    crossed = shown.evaluate(
+        """() => {
+        const picture = [...document.querySelectorAll('svg.kb-picture')].find((one) => one.getClientRects().length);
+        const line = picture.querySelector('path[stroke="var(--kb-accent)"][stroke-width="1.5"]');
+        const parts = [...line.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)V([\\d.]+)/g)];
+        const scale = picture.getBoundingClientRect().width / Number(picture.getAttribute('width'));
+        const top = picture.getBoundingClientRect().top, left = picture.getBoundingClientRect().left;
+        const texts = [...picture.querySelectorAll('text[font-weight="600"]')];
+        const names = texts.map((one) => one.getBoundingClientRect());
+        return [parts.length, names.length, parts.flatMap(([, x, from, to]) => names.filter((box) =>
+          left + x * scale > box.left - 1 && left + x * scale < box.right + 1
+          && top + to * scale > box.top && top + from * scale < box.bottom)).length];
+        }"""
+    )
+
+    assert crossed == [4, 3, 0]
+
+
 @pytest.mark.parametrize("width", [1000, 640])
 def test_the_live_form_does_not_scroll_sideways(live, sideways, width):
     """With all its buttons. [NBK-11]"""

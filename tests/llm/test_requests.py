@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 import koogbook as kb
-from koogbook.errors import ExecutorError, KoogbookError, SessionClosedError, ToolError, WrongLoopError
+from koogbook.errors import (
+    ExecutorError,
+    KoogbookError,
+    SessionClosedError,
+    StreamOpenError,
+    ToolError,
+    WrongLoopError,
+)
 from koogbook.events import LLMCallStarting, Notice
 from koogbook.llm.context import LLMContext
 
@@ -386,3 +393,114 @@ async def test_each_of_several_choices_is_a_request_in_the_record(make_context: 
     asked = [event.call for event in context.log.events if isinstance(event, LLMCallStarting)]
     assert asked == [1, 2, 3]
     assert context.calls.usage()[0].calls == 3
+
+
+# ------------------------------------------------------------------------------------------- on the way
+
+
+def _slow(answers: list[str]) -> tuple[kb.ScriptedExecutor, asyncio.Event]:
+    gate = asyncio.Event()
+    waiting = iter(answers)
+
+    async def rule(request: kb.Request) -> str:
+        await gate.wait()
+        return next(waiting)
+
+    return kb.ScriptedExecutor(rule), gate
+
+
+IN_FLIGHT: dict[str, Callable[[Any], Awaitable[Any]]] = {
+    name: METHODS[name][1]
+    for name in ("request", "request_without_tools", "request_multiple_choices", "request_structured")
+}
+
+
+@pytest.mark.parametrize("method", IN_FLIGHT)
+async def test_a_request_that_outlives_its_session_asks_no_more_and_says_what_was_sent(
+    make_context: Any, settle: Any, method: str
+) -> None:
+    """What was on its way is answered and paid for; nothing more is sent, nothing appended [SES-08, SES-04]."""
+    executor, gate = _slow(["five"] * 9)
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        asked = asyncio.ensure_future(IN_FLIGHT[method](session))
+        await settle()
+        sent = len(executor.requests)
+    gate.set()
+
+    with pytest.raises(SessionClosedError, match="Cannot use session after it was closed"):
+        await asked
+    assert len(executor.requests) == sent
+    assert len(context.committed.prompt) == 1
+
+
+async def test_an_answer_that_comes_too_late_was_sent_and_the_error_says_so(
+    make_context: Any, settle: Any
+) -> None:
+    """It stands in the record of the run [SES-08]."""
+    executor, gate = _slow(["late"])
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        asked = asyncio.ensure_future(session.request())
+        await settle()
+    gate.set()
+
+    with pytest.raises(SessionClosedError, match="was sent and answered"):
+        await asked
+    assert [record.reply.text for record in context.calls.records if record.reply] == ["late"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda session: session.append(kb.user("y")),
+        lambda session: session.clear_history(),
+        lambda session: session.request(),
+    ],
+)
+async def test_the_history_cannot_be_changed_while_a_request_is_on_its_way(
+    make_context: Any, settle: Any, change: Any
+) -> None:
+    """The answer would stand behind what comes now [SES-06]."""
+    executor, gate = _slow(["first", "second"])
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        asked = asyncio.ensure_future(session.request())
+        await settle()
+        with pytest.raises(StreamOpenError, match="on its way in another task"):
+            given = change(session)
+            await given
+        gate.set()
+        await asked
+        session.append(kb.user("y"))
+
+    assert [message.text for message in context.committed.prompt] == ["x", "first", "y"]
+
+
+async def test_a_read_session_may_ask_several_things_at_once(make_context: Any) -> None:
+    """Nothing is appended, so nothing can stand in a wrong place [SES-06]."""
+    context, executor = _made(make_context, ["a", "b"])
+    async with context.read_session() as session:
+        replies = await asyncio.gather(session.request(), session.request())
+
+    assert [reply.text for reply in replies] == ["a", "b"]
+    assert len(executor.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (("hi",), KoogbookError),
+        (([kb.user("x")], {"purpose": "bogus"}), ValueError),
+        (([kb.user("x")], {"params": {}}), TypeError),
+    ],
+)
+async def test_what_cannot_be_sent_is_refused(make_context: Any, given: Any, error: Any) -> None:
+    """With what is wrong; nothing is sent [SES-07]."""
+    context, executor = _made(make_context, ["a"])
+    messages, *rest = given
+    async with context.write_session() as session:
+        with pytest.raises(error):
+            await session.send(messages, **(rest[0] if rest else {}))
+
+    assert executor.requests == []

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import threading
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from koogbook.clock import FixedClock
-from koogbook.errors import SessionTimeoutError
+from koogbook.errors import SessionTimeoutError, WrongLoopError
 from koogbook.llm.rw_lock import Mode, RWLock, Ticket
 
 Settle = Callable[[], Awaitable[None]]
@@ -98,3 +101,53 @@ async def test_giving_back_twice_changes_nothing(settle: Settle) -> None:
 
     assert writer is not None
     assert writer.session == 2
+
+
+class _SlowLock(RWLock):
+    """A lock with time enough for another thread between the check that it is free and the entering."""
+
+    def _enter(self, ticket: Ticket) -> None:
+        time.sleep(0.0005)
+        super()._enter(ticket)
+
+
+def test_loops_of_several_threads_that_come_to_a_free_lock_at_once_are_never_both_inside() -> None:
+    """One gets in, the others an error; no two of them [KB-109]."""
+    lock = _SlowLock("trip")
+    numbers = itertools.count(1)
+    inside: list[int] = []
+    ends: list[str] = []
+    broken: list[str] = []
+    at_once = threading.Barrier(4)
+
+    async def try_again_and_again() -> None:
+        for _ in range(50):
+            ticket = _ticket(next(numbers))
+            try:
+                got_in = lock.try_acquire(ticket)
+            except WrongLoopError:
+                ends.append("refused")
+                continue
+            inside.append(ticket.number)
+            if not got_in or len(inside) > 1:
+                broken.append(f"{inside} are inside together")
+            time.sleep(0.0005)  # noqa: ASYNC251 - so that the other threads come meanwhile
+            inside.remove(ticket.number)
+            lock.release(ticket)
+            ends.append("in")
+
+    def run() -> None:
+        at_once.wait()
+        asyncio.run(try_again_and_again())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state = lock.statistics()
+
+    assert broken == []
+    assert len(ends) == 4 * 50
+    assert set(ends) == {"in", "refused"}
+    assert (state.readers, state.writer, state.queue) == ((), None, ())

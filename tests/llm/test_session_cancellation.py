@@ -317,6 +317,22 @@ async def test_a_listener_does_not_take_the_place_of_a_cancellation(
     assert _is_free(context)
 
 
+async def test_an_interrupt_while_an_open_stream_is_ended_leaves_the_lock_free(make_context: Any) -> None:
+    """What is done at the end of a block, before the commit, cannot keep the lock [SES-11]."""
+
+    def interrupt(event: events.Event) -> None:
+        raise KeyboardInterrupt
+
+    context = make_context(
+        messages=[kb.user("x")], listeners=[Subscription(interrupt, (events.Notice,), "raise")]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        async with context.write_session() as session:
+            await anext(session.request_streaming())
+
+    assert _is_free(context)
+
+
 async def test_a_listener_cannot_open_a_second_session_by_way_of_the_first(make_context: Any) -> None:
     """Code that is called inside a session is inside it [SES-10]."""
     seen: list[str] = []

@@ -150,7 +150,7 @@ async def test_a_time_without_a_zone_is_refused(make_context: Any, time: Any) ->
     """Nothing is changed [SES-15]."""
     context = make_context(messages=HISTORY)
     async with context.write_session() as session:
-        with pytest.raises(MessageError, match="with a zone"):
+        with pytest.raises(MessageError, match="has a zone"):
             session.leave_messages_from_timestamp(time)
 
     assert len(context.committed.prompt) == 6
@@ -304,6 +304,38 @@ async def test_a_tool_choice_that_was_set_stays(make_context: Any, given: Any, c
         session.unset_tool_choice()
 
     assert (kept, context.committed.prompt.params.tool_choice) == (choice, None)
+
+
+async def test_a_whole_choice_takes_no_tool_beside_it(make_context: Any) -> None:
+    """One of both would be ignored [SES-15]."""
+    context = make_context(messages=HISTORY, tools=[weather])
+    async with context.write_session() as session:
+        with pytest.raises(TypeError, match="too many"):
+            session.set_tool_choice(kb.ToolChoice("required"), "weather")
+
+    assert context.committed.prompt.params.tool_choice is None
+
+
+@pytest.mark.parametrize("wrong", [None, weather, "weather", 5])
+async def test_tools_are_a_list(make_context: Any, wrong: Any) -> None:
+    """What was meant stands in the error; nothing is changed [SES-02]."""
+    context = make_context(messages=HISTORY, tools=[weather])
+    async with context.write_session() as session:
+        with pytest.raises(TypeError, match=r"session.tools = \[weather\]"):
+            session.tools = wrong
+
+    assert context.committed.tools.names == ("weather",)
+
+
+@pytest.mark.parametrize("wrong", [None, kb.Prompt(), 5])
+async def test_a_rewrite_is_a_function(make_context: Any, wrong: Any) -> None:
+    """Nothing is changed [SES-15]."""
+    context = make_context(messages=HISTORY)
+    async with context.write_session() as session:
+        with pytest.raises(TypeError, match="Nothing was changed"):
+            session.rewrite_prompt(wrong)
+
+    assert len(context.committed.prompt) == 6
 
 
 async def test_a_tool_that_the_session_lacks_cannot_be_chosen(make_context: Any) -> None:

@@ -194,3 +194,47 @@ async def test_a_session_names_the_line_that_opened_it(context: LLMContext) -> N
 
     assert isinstance(opened, events.SessionOpened)
     assert opened.place.startswith("test_session_events.py:")
+
+
+async def test_a_session_of_a_task_with_a_name_is_told_by_it(context: LLMContext) -> None:
+    """Tasks without one are told by their node [SES-14]."""
+
+    async def read() -> None:
+        async with context.read_session():
+            pass
+
+    await asyncio.create_task(read(), name="the reader")
+    await asyncio.create_task(read())
+    who = [event.who for event in context.log.events if isinstance(event, events.SessionOpened)]
+
+    assert who == ["the reader", ""]
+
+
+async def test_the_name_of_the_runs_own_task_says_nothing(make_context: Any) -> None:
+    """Its sessions are those of the node [SES-14]."""
+
+    async def run() -> list[str]:
+        context = make_context()
+        async with context.read_session():
+            pass
+        return [event.who for event in context.log.events if isinstance(event, events.SessionOpened)]
+
+    assert await asyncio.create_task(run(), name="run 7") == [""]
+
+
+async def test_of_a_long_queue_the_first_are_named_and_the_others_counted(
+    context: LLMContext, settle: Settle
+) -> None:
+    """Who comes last knows how many stand before it [SES-14]."""
+
+    async def write() -> None:
+        async with context.write_session():
+            await asyncio.sleep(0)
+
+    tasks = [asyncio.ensure_future(write()) for _ in range(100)]
+    await asyncio.gather(*tasks)
+    waiting = [event for event in context.log.events if isinstance(event, events.SessionWaiting)]
+    opened = [event.session for event in context.log.events if isinstance(event, events.SessionOpened)]
+
+    assert [len(event.ahead) + event.ahead_more for event in waiting] == list(range(1, 100))
+    assert list(waiting[-1].ahead) == opened[:64]

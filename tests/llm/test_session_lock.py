@@ -6,13 +6,14 @@ import asyncio
 import gc
 import math
 import re
-import sys
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from lock_world import without_one_end
 
 import koogbook as kb
 from koogbook.clock import FixedClock
@@ -555,69 +556,18 @@ def test_a_context_may_be_used_by_one_run_of_asyncio_after_the_other(context: LL
     assert "sessions dropped" not in [getattr(event, "kind", "") for event in context.log.events]
 
 
-def test_a_slow_session_is_reported_on_a_second_loop_too(
-    fixed_clock: FixedClock, context: LLMContext
-) -> None:
+def test_a_slow_session_is_reported_on_a_second_loop_too(make_context: Any) -> None:
     """The timer of the first loop went with it [SES-11]."""
+    context = make_context(slow_after=0.02)
 
     async def hold() -> None:
         async with context.write_session():
-            fixed_clock.advance(31)
+            await asyncio.sleep(0.1)
 
     asyncio.run(_write(context))
     asyncio.run(hold())
 
-    assert [event.held for event in context.log.events if isinstance(event, SessionSlow)] == [30.0]
-
-
-@pytest.fixture
-def eager_threads() -> Iterator[None]:
-    """Threads that take turns at every step, so that what can go wrong between two of them does."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.mark.usefixtures("eager_threads")
-def test_threads_that_come_to_a_free_lock_at_once_are_never_both_inside(make_context: Any) -> None:
-    """One gets in, the other one an error; both loops are fresh [KB-109]."""
-    ends: list[str] = []
-    broken: list[str] = []
-    for _ in range(5):
-        context = make_context()
-        inside: list[int] = []
-        at_once = threading.Barrier(4)
-
-        async def visit(number: int, context: Any = context, inside: list[int] = inside) -> None:
-            for _ in range(200):
-                try:
-                    async with context.write_session():
-                        inside.append(number)
-                        if len(inside) > 1:
-                            broken.append(f"{inside} are inside together")
-                        await asyncio.sleep(0)
-                        inside.remove(number)
-                        ends.append("in")
-                except WrongLoopError:
-                    ends.append("refused")
-
-        def run(number: int, at_once: threading.Barrier = at_once, visit: Any = visit) -> None:
-            at_once.wait()
-            asyncio.run(visit(number))
-
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        state = context.statistics()
-        if (state.readers, state.writer, state.queue) != ((), None, ()):
-            broken.append(f"left behind: {state}")
-
-    assert broken == []
-    assert len(ends) == 5 * 4 * 200
-    assert set(ends) == {"in", "refused"}
+    assert [event.name for event in context.log.events].count("SessionSlow") == 1
 
 
 def _left_on_a_closed_loop(context: LLMContext, *visits: Callable[[], Any]) -> list[Any]:
@@ -662,18 +612,20 @@ def test_sessions_that_were_left_on_a_closed_loop_are_dropped_visibly(context: L
     assert len(context.log.events) == before
 
 
-def test_what_is_freed_of_a_closed_loop_gives_the_lock_back_and_touches_nobody(context: LLMContext) -> None:
-    """A coroutine that is thrown away leaves its block; those who waited behind it are not woken [KB-109]."""
+def test_a_context_that_is_freed_with_its_closed_loop_wakes_nobody(make_context: Any) -> None:
+    """The block of the holder is left then; who waited behind it is on the closed loop, too [KB-109]."""
+    context = make_context()
 
-    async def hold() -> None:
+    async def hold(context: LLMContext) -> None:
         async with context.write_session():
             await asyncio.Event().wait()
 
-    stuck = _left_on_a_closed_loop(context, hold, lambda: _write(context))
+    log = context.log
+    stuck = _left_on_a_closed_loop(
+        context, partial(hold, context), partial(_write, context), partial(_write, context)
+    )
     stuck.clear()
+    del context
     gc.collect()
-    asyncio.run(_write(context))
-    state = context.statistics()
 
-    assert [message.text for message in context.committed.prompt][2:] == ["x"]
-    assert (state.readers, state.writer, state.queue) == ((), None, ())
+    assert without_one_end(log.events) == []

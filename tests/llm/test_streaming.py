@@ -15,6 +15,7 @@ from koogbook import events
 from koogbook.errors import DuplicateMessageError, ExecutorError, SessionClosedError, StreamOpenError
 from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import Frame, LocalExecutor, frames_of
+from koogbook.pipeline import Subscription
 
 Settle = Callable[[], Awaitable[None]]
 WORDS = "one two three four"
@@ -190,7 +191,7 @@ async def test_a_stream_that_is_left_appends_nothing(make_context: Any) -> None:
         session.append(kb.user("after"))
 
     assert [message.text for message in context.committed.prompt] == ["rules", "x", "after"]
-    assert _notices(context) == ["A streamed answer was left before its end: nothing was appended."]
+    assert _notices(context) == ["A streamed answer was left before its end: nothing of it was appended."]
 
 
 async def test_a_stream_that_is_left_keeps_its_text_when_that_was_asked_for(make_context: Any) -> None:
@@ -307,7 +308,7 @@ async def test_a_stream_that_breaks_appends_nothing(make_context: Any) -> None:
 
     assert [frame.text for frame in seen] == ["half ", "an"]
     assert caught.value.__notes__ == [
-        "The streamed answer broke off after 2 pieces of text; nothing of it was appended."
+        "The streamed answer broke off after 2 pieces of text: nothing of it was appended."
     ]
     assert [message.text for message in context.committed.prompt] == ["rules", "x", "after"]
 
@@ -327,19 +328,27 @@ async def test_a_stream_without_its_last_frame_broke_off(make_context: Any) -> N
     """Silence at the end is no answer [EXE-05]."""
     context = make_context(Frames(kb.TextFrame("a"), kb.TextFrame("b")), [kb.user("x")])
     async with context.write_session() as session:
-        with pytest.raises(ExecutorError, match=r"after 2 frames without the last one.*Nothing was appended"):
+        with pytest.raises(ExecutorError, match=r"after 2 frames without the last one") as caught:
             async for _ in session.request_streaming():
                 pass
 
+    assert "nothing of it was appended" in caught.value.__notes__[0]
     assert len(context.committed.prompt) == 1
 
 
-async def test_a_frame_that_is_none_is_refused(make_context: Any) -> None:
-    """The error says which kinds there are [EXE-05]."""
-    context = make_context(Frames("a text"), [kb.user("x")])
+@pytest.mark.parametrize(
+    "wrong", ["a text", kb.TextFrame(None), kb.TextFrame(5), kb.ToolCallFrame("x"), None]
+)  # type: ignore[arg-type]
+async def test_a_frame_that_is_none_is_refused(make_context: Any, wrong: Any) -> None:
+    """The error says which kinds there are, and the lock is free [EXE-05, SES-11]."""
+    context = make_context(Frames(kb.TextFrame("a"), wrong), [kb.user("x")])
     async with context.write_session() as session:
-        with pytest.raises(ExecutorError, match="'a text' is none: TextFrame"):
-            await anext(session.request_streaming())
+        stream = session.request_streaming(keep_partial=True)
+        await anext(stream)
+        with pytest.raises(ExecutorError, match="is none: a TextFrame"):
+            await anext(stream)
+
+    assert context.statistics().writer is None
 
 
 async def test_a_stream_that_ends_with_something_else_is_refused(make_context: Any) -> None:
@@ -386,6 +395,150 @@ async def test_a_timeout_around_one_frame_ends_the_stream(make_context: Any) -> 
         session.append(kb.user("after"))
 
     assert [message.text for message in context.committed.prompt] == ["x", "after"]
+
+
+async def test_a_listener_that_breaks_the_end_of_a_stream_leaves_the_lock_free(make_context: Any) -> None:
+    """Its exception comes when the lock is free [EXE-05, SES-11]."""
+
+    def stop(event: events.Event) -> None:
+        raise KeyboardInterrupt
+
+    subscription = Subscription(stop, (events.Notice,), "log")
+    context = make_context(Frames(kb.TextFrame("a")), [kb.user("x")], listeners=[subscription])
+    with pytest.raises(KeyboardInterrupt):
+        async with context.write_session() as session:
+            await anext(session.request_streaming())
+
+    assert context.statistics().writer is None
+
+
+@pytest.mark.parametrize("name", ["sync list", "coroutine", "nothing"])
+async def test_an_executor_without_a_stream_is_named(make_context: Any, name: str) -> None:
+    """With what it needs; a whole answer can be had all the same [EXE-05]."""
+
+    class Odd(kb.OfflineExecutor):
+        def stream(self, request: kb.Request) -> Any:
+            if name == "coroutine":
+                return super().execute(request)
+            return [kb.TextFrame("a")] if name == "sync list" else None
+
+    context = make_context(Odd(), [kb.user("x")])
+    async with context.write_session() as session:
+        with pytest.raises(ExecutorError, match="Odd gives no stream"):
+            await anext(session.request_streaming())
+        await session.request()
+
+    assert len(context.committed.prompt) == 2
+
+
+async def test_an_executor_whose_execute_is_not_async_is_named(make_context: Any) -> None:
+    """With what to write [EXE-03]."""
+
+    class Odd(kb.OfflineExecutor):
+        def execute(self, request: kb.Request) -> Any:
+            return kb.assistant("x")
+
+    context = make_context(Odd(), [kb.user("x")])
+    async with context.write_session() as session:
+        with pytest.raises(ExecutorError, match="async def execute"):
+            await session.request()
+
+
+async def test_frames_that_are_not_the_answer_are_told(make_context: Any) -> None:
+    """The history gets the answer of the last frame, and the report says that its reader saw another [EXE-05]."""
+    executor = Frames(kb.TextFrame("seen"), kb.EndFrame(kb.assistant("other")))
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        async for _ in session.request_streaming():
+            pass
+
+    assert context.committed.prompt[-1].text == "other"
+    assert "is not the text of the answer" in _notices(context)[0]
+
+
+async def test_an_answer_that_comes_twice_is_a_fault_of_the_executor(make_context: Any) -> None:
+    """The user appended nothing, and the error does not say so [SES-06a]."""
+    same = kb.assistant("from a cache")
+    context = _made(make_context, same, same)
+    async with context.write_session() as session:
+        await session.request()
+        with pytest.raises(DuplicateMessageError, match="The executor answered with message") as caught:
+            await session.request()
+
+    assert caught.value.position == 2
+    assert len(context.committed.prompt) == 3
+
+
+# ------------------------------------------------------------------------------------------- several tasks
+
+
+async def test_a_stream_has_one_reader_at_a_time(make_context: Any, settle: Settle) -> None:
+    """A second one is refused, and the first one reads on [EXE-05]."""
+    gate = asyncio.Event()
+    context = make_context(Frames(gate, kb.TextFrame("a"), kb.EndFrame(kb.assistant("a"))), [kb.user("x")])
+    async with context.write_session() as session:
+        stream = session.request_streaming()
+        first = asyncio.ensure_future(anext(stream))
+        await settle()
+        with pytest.raises(StreamOpenError, match="Another task reads"):
+            await anext(stream)
+        gate.set()
+        assert await first == kb.TextFrame("a")
+        async for _ in stream:
+            pass
+
+    assert context.committed.prompt[-1].text == "a"
+
+
+async def test_leaving_ends_the_wait_of_a_reader_in_another_task(make_context: Any, settle: Settle) -> None:
+    """It gets no more frames, and the executor's stream is closed [EXE-05]."""
+    executor = Frames(kb.TextFrame("a"), asyncio.Event())
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        stream = session.request_streaming()
+
+        async def read() -> list[Any]:
+            return [frame async for frame in stream]
+
+        reader = asyncio.ensure_future(read())
+        await settle()
+        await stream.aclose()
+        seen = await reader
+
+    assert seen == [kb.TextFrame("a")]
+    assert executor.was_closed
+    assert len(context.committed.prompt) == 1
+
+
+async def test_the_end_of_the_session_ends_a_reader_in_another_task(
+    make_context: Any, settle: Settle
+) -> None:
+    """It gets no more frames, and nothing is appended [EXE-05, SES-08]."""
+    executor = Frames(kb.TextFrame("a"), asyncio.Event())
+    context = make_context(executor, [kb.user("x")])
+    async with context.write_session() as session:
+        stream = session.request_streaming()
+
+        async def read() -> list[Any]:
+            return [frame async for frame in stream]
+
+        reader = asyncio.ensure_future(read())
+        await settle()
+
+    assert await reader == [kb.TextFrame("a")]
+    assert len(context.committed.prompt) == 1
+
+
+async def test_in_a_read_session_a_partial_answer_is_in_the_stream_alone(make_context: Any) -> None:
+    """And the report does not say that it was appended [EXE-05, SES-01]."""
+    context = _made(make_context)
+    async with context.read_session() as session:
+        async with session.request_streaming(keep_partial=True) as stream:
+            await anext(stream)
+
+    assert stream.message is not None
+    assert stream.message.text == "one "
+    assert _notices(context)[0].endswith("its text so far is in stream.message.")
 
 
 # ------------------------------------------------------------------------------------------- meanwhile
@@ -508,8 +661,27 @@ async def test_an_interceptor_cannot_ask_again_after_a_frame_was_given(make_cont
     assert len(context.committed.prompt) == 2
 
 
-async def test_a_stream_runs_in_the_task_that_reads_it(make_context: Any) -> None:
-    """So a session opened by an interceptor inside it is a nested one, and is refused [EXE-05, SES-10]."""
+class Hurrying(kb.Interceptor):
+    """Gives a request so much time, in a task of its own."""
+
+    async def around_llm_call(self, request: kb.Request, call: Any) -> kb.Message:
+        """See the class."""
+        reply: kb.Message = await asyncio.wait_for(asyncio.ensure_future(call(request)), 5)
+        return reply
+
+
+async def test_an_interceptor_may_ask_in_another_task(make_context: Any) -> None:
+    """As one does that limits the time [EXE-05]."""
+    context = _made(make_context, interceptors=[Hurrying()])
+    async with context.write_session() as session:
+        frames = [frame async for frame in session.request_streaming()]
+
+    assert [frame.text for frame in frames[:-1]] == ["one ", "two ", "three ", "four"]
+    assert context.committed.prompt[-1].text == WORDS
+
+
+async def test_a_session_opened_by_an_interceptor_inside_a_stream_is_refused(make_context: Any) -> None:
+    """Its task works for the one that holds the lock and reads the stream [EXE-05, SES-10]."""
 
     class Nesting(kb.Interceptor):
         async def around_llm_call(self, request: kb.Request, call: Any) -> kb.Message:

@@ -260,18 +260,96 @@ def test_whatever_fits_comes_back_as_it_was_written(value: list[int]) -> None:
     assert Shape(list[int]).read(json.dumps(value)) == value
 
 
-def test_a_schema_asks_the_network_for_nothing() -> None:
-    """A reference to another place is a mistake in the schema [EXE-05]."""
-    shape = Shape({"$ref": "https://example.org/schema.json"})
-    with pytest.raises(StructuredOutputError, match=r"refers to 'https://example.org/schema.json'"):
-        shape.read("5")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "https://example.org/schema.json"},
+        {"properties": {"a": {"$ref": "#/$defs/nowhere"}}},
+        {"items": [{"$ref": "other.json"}]},
+        {"$ref": "#"},
+    ],
+)
+def test_a_schema_that_refers_to_what_it_does_not_hold_is_refused_before_it_is_sent(schema: Any) -> None:
+    """Nothing is asked for over a network, and no answer paid for that could not be read [EXE-05]."""
+    with pytest.raises(StructuredOutputError, match="Nothing was sent"):
+        Shape(schema)
+
+
+def test_a_schema_may_refer_to_its_own_parts() -> None:
+    """Also to itself [EXE-05]."""
+    tree = {
+        "$defs": {
+            "tree": {
+                "type": "object",
+                "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+                "additionalProperties": False,
+            }
+        },
+        "$ref": "#/$defs/tree",
+    }
+    assert Shape(tree).read('{"kids": [{"kids": []}]}') == {"kids": [{"kids": []}]}
+    with pytest.raises(ValueError, match="kidz"):
+        Shape(tree).read('{"kids": [{"kidz": []}]}')
+
+
+def test_a_pydantic_model_is_read_as_strictly_as_any_type() -> None:
+    """A text is no number [EXE-05]."""
+    with pytest.raises(ValueError, match="budget"):
+        Shape(TripModel).read('{"city": "x", "budget": "5", "tags": []}')
+
+
+class Moody(pydantic.BaseModel):
+    """A model with a fault."""
+
+    number: int
+
+    @pydantic.field_validator("number")
+    @classmethod
+    def _look_up(cls, number: int) -> int:
+        return {1: 1}[number]
+
+
+async def test_a_validator_that_raises_loses_no_answer(make_context: Any) -> None:
+    """It is not asked again, and the answer is in the error [EXE-05]."""
+    context, executor = _made(make_context, '{"number": 2}', '{"number": 1}')
+    async with context.write_session() as session:
+        with pytest.raises(StructuredOutputError, match="raised KeyError") as caught:
+            await session.request_structured(Moody)
+        assert len(session.prompt) == 2
+
+    assert [answer.text for answer in caught.value.answers] == ['{"number": 2}']
+    assert len(executor.requests) == 1
+
+
+async def test_what_was_wrong_is_said_in_one_line(make_context: Any) -> None:
+    """To the model and in the report, without addresses [EXE-05]."""
+    context, executor = _made(make_context, '{"city": 5}', GOOD)
+    async with context.write_session() as session:
+        await session.request_structured(TripModel)
+
+    told = executor.requests[1].messages[-1].text
+    assert "budget: Field required" in told
+    assert "\n" not in told
+    assert "http" not in told
+
+
+@pytest.mark.parametrize("examples", ["12", b"12", {"a": 1}])
+async def test_examples_are_a_list(make_context: Any, examples: Any) -> None:
+    """A text would become one example for each character [EXE-05]."""
+    context, executor = _made(make_context, "5")
+    async with context.write_session() as session:
+        with pytest.raises(StructuredOutputError, match="list of values"):
+            await session.request_structured(int, examples=examples)
+
+    assert executor.requests == []
 
 
 # ------------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
-    "shape", [complex, lambda: None, {"type": "nothing"}, {"minimum": "low"}, {"a": float("nan")}, object()]
+    "shape",
+    [None, complex, lambda: None, {"type": "nothing"}, {"minimum": "low"}, {"a": float("nan")}, object()],
 )
 async def test_what_has_no_schema_is_refused_before_anything_is_sent(make_context: Any, shape: Any) -> None:
     """The error says what can be given [EXE-05]."""

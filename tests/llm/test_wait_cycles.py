@@ -316,9 +316,10 @@ async def test_a_wait_for_whoever_is_first_is_no_circle(context: LLMContext) -> 
 
 
 async def test_a_child_whose_end_is_only_reported_to_the_holder_just_waits(context: LLMContext) -> None:
-    """A callback is no wait, whatever it holds: another task's method, or a future of its own [SES-10]."""
+    """A callback of one's own is no wait, whatever it holds: another task's method, or a future [SES-10]."""
     visitor = Visitor(context)
-    told = asyncio.get_running_loop().create_future()
+    waiter = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(0.12, waiter.set_result, None)
 
     async def hold() -> None:
         me = asyncio.current_task()
@@ -326,13 +327,12 @@ async def test_a_child_whose_end_is_only_reported_to_the_holder_just_waits(conte
         async with context.write_session():
             child = asyncio.ensure_future(visitor.visit())
             child.add_done_callback(me.cancel)
-            child.add_done_callback(lambda _: told.set_result(me) if not told.done() else None)
-            await asyncio.sleep(0.12)
+            child.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
+            await waiter
             child.remove_done_callback(me.cancel)
         await child
 
     await hold()
-    await told
 
     assert visitor.entered
 

@@ -42,8 +42,12 @@ def test_a_number_of_more_than_64_bits_is_refused(field: str, number: int) -> No
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 0])
 @pytest.mark.parametrize("field", COUNTED)
 def test_a_number_of_64_bits_is_taken(field: str, number: int) -> None:
-    """To the last one [EXE-01]."""
-    assert f"={number}" in repr(COUNTED[field](number))
+    """To the last one; of tokens and choices that are asked for at least one [EXE-01]."""
+    if field in ("max tokens", "choices") and number < 1:
+        with pytest.raises(MessageError, match="at least 1"):
+            COUNTED[field](number)
+    else:
+        assert f"={number}" in repr(COUNTED[field](number))
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0, "1"], ids=repr)

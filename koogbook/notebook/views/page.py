@@ -7,6 +7,7 @@ from html import escape
 
 from msgspec import Struct
 
+from koogbook.notebook.views.look.isolates import name as own
 from koogbook.notebook.views.look.markup import Element, h, render, visible
 from koogbook.notebook.views.look.styles import SANS, stylesheet
 
@@ -54,7 +55,7 @@ def page(title: str, intro: Element | None, sections: Sequence[Section]) -> str:
         )
     body = h(
         "main",
-        h("h1", title),
+        h("h1", own(title)),
         h("div", intro, cls="kb-intro") if intro else None,
         _contents(sections) if len(sections) > 1 else None,
         *(_section(section) for section in sections),
@@ -74,7 +75,7 @@ def page(title: str, intro: Element | None, sections: Sequence[Section]) -> str:
 def _contents(sections: Sequence[Section]) -> Element:
     return h(
         "nav",
-        h("ol", *(h("li", h("a", section.heading, href=f"#{section.id}")) for section in sections)),
+        h("ol", *(h("li", h("a", own(section.heading), href=f"#{section.id}")) for section in sections)),
         cls="kb-contents",
         aria_label="Contents",
     )
@@ -83,8 +84,8 @@ def _contents(sections: Sequence[Section]) -> Element:
 def _section(section: Section) -> Element:
     return h(
         "section",
-        h("h2", section.heading, cls="kb-section-title", id=f"{section.id}-title"),
-        h("p", section.lead, cls="kb-lead") if section.lead else None,
+        h("h2", own(section.heading), cls="kb-section-title", id=f"{section.id}-title"),
+        h("p", own(section.lead), cls="kb-lead") if section.lead else None,
         section.element,
         cls="kb-section",
         id=section.id,

@@ -176,6 +176,7 @@ class View(ABC, Generic[State]):
 
         ``fault`` says why the element is not the newest one.
         """
+        from koogbook.notebook.views.look.isolates import phrase, told_apart
         from koogbook.notebook.views.look.pieces import status_glyph, status_word
 
         stale = h(
@@ -186,7 +187,9 @@ class View(ABC, Generic[State]):
             live={"role": "status"},
         )
         said = fault or self.trouble
-        trouble = h("div", status_word("failed", said), cls="kb-trouble") if said else None
+        trouble = (
+            h("div", status_word("failed", phrase(told_apart(said))), cls="kb-trouble") if said else None
+        )
         return h("div", stale, trouble, element)
 
     def save(self, path: str | Path) -> Path:

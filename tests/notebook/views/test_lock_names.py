@@ -7,22 +7,17 @@ import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from bidi_stories import ARABIC, HEBREW, TRICK
 from lock_stories import REFUSED, session, story
 from msgspec.structs import replace
 
 import koogbook as kb
 from koogbook.events import Event, SessionDiscarded, SessionTimedOut
 from koogbook.notebook.views.lock_view.locks import LockView
-from koogbook.notebook.views.lock_view.names import name, sentence, set_apart, turned, unmarked
 from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.sheet import NARROW, WIDE
 from koogbook.notebook.views.look.markup import Element, live_tree, render, render_static, svg_bytes, visible
 
-HEBREW = "\u05de\u05d7\u05d9\u05e8: 120 \u20aa (tool: get_price)"
-ARABIC = "\u0627\u0644\u0639\u062f\u062f 3 \u2192 node_2"
-TRICK = "abc \u202egnp.exe"
 #: Characters that turn the direction of what follows them, and those that end it.
 CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -98,13 +93,6 @@ def test_a_name_in_the_picture_begins_at_its_left_edge(sheet: Any, text: str) ->
     assert {(one.attributes["direction"], one.attributes["text-anchor"]) for one in names} == {("rtl", "end")}
 
 
-def test_a_name_that_only_ends_in_another_script_is_not_turned() -> None:
-    """The first letter that has a direction decides, as a browser does. [KB-046]"""
-    assert turned("12 node \u05d0") == {}
-    assert turned("12 \u05d0 node")["direction"] == "rtl"
-    assert turned("123") == {}
-
-
 def test_the_picture_reads_from_left_to_right_on_every_page() -> None:
     """Its time does. [KB-046]"""
     assert lock_picture(kb.locks(story_of("a")).state).attributes["direction"] == "ltr"
@@ -129,17 +117,4 @@ def test_the_text_is_ascii_and_narrow_with_any_name() -> None:
 
 def test_a_name_in_latin_letters_stays_plain_text() -> None:
     """Nothing is added where nothing is needed. [KB-046]"""
-    assert (set_apart("ask_model"), name("ask_model")) == ("ask_model", "ask_model")
     assert not [one for one in elements(kb.locks(story_of("ask")).element) if one.tag == "bdi"]
-
-
-@given(st.lists(st.text(max_size=12), max_size=4))
-def test_a_sentence_says_what_was_put_into_it(names: list[str]) -> None:
-    """With the marks as elements and without them: no name can forge one. [KB-046]"""
-    whole = "write ".join(f"<{set_apart(one)}>" for one in names)
-    shown = "".join(
-        "".join(map(str, piece.children)) if isinstance(piece, Element) else piece
-        for piece in sentence(whole)
-    )
-
-    assert shown == unmarked(whole) == "write ".join(f"<{visible(one)}>" for one in names)

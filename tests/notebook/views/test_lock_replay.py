@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from fractions import Fraction
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +15,12 @@ from lock_stories import LIVE, many, session, story
 import koogbook as kb
 from koogbook import clock
 from koogbook.errors import ViewError
-from koogbook.events import Event, SessionAcquired, SessionClosed, SessionEvent
+from koogbook.events import Event, SessionAcquired, SessionClosed, SessionEvent, SessionWaiting
 from koogbook.notebook.views.lock_view import locks as lock_module
 from koogbook.notebook.views.lock_view.locks import LockView
 from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.state import lock_state, lock_state_at
+from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.look.markup import Element, live_tree, render
 
 STORIES = st.lists(
@@ -161,6 +164,79 @@ def test_what_is_no_moment_is_an_error(value):
         view.act("at", value)
 
     assert view.at == 1.0
+
+
+@pytest.mark.parametrize("at", ["0", True, [1.0], 1j])
+def test_a_moment_that_is_no_number_is_refused(at):
+    """The keyword takes seconds. [NBK-06]"""
+    with pytest.raises(
+        TypeError, match=r"^at is a number of seconds since the first session, not .*\. Nothing is shown"
+    ):
+        kb.locks(LIVE, at=at)
+
+
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_moment_larger_than_any_float_is_refused(digits):
+    """In words, and not by an overflow. [NBK-06]"""
+    with pytest.raises(
+        ViewError, match=r"at is no moment of this run: the number is too large\. Nothing is shown"
+    ):
+        kb.locks(LIVE, at=10**digits)
+
+
+@pytest.mark.parametrize("at", [2, Fraction(2), numpy.int64(2), numpy.float32(2)])
+def test_a_moment_is_a_number_of_any_kind(at):
+    """Also one that was computed. [NBK-06]"""
+    assert kb.locks(LIVE, at=at).at == 2.0
+
+
+ASKED = session(2, 0.5)[:1]
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "places"),
+    [
+        ([], "1 asking for a lock, nobody holds one", ["asks"]),
+        (session(1, 0.0, 0.0), "write node_1 holds trip, nobody waits, 1 asking", ["holds", "asks"]),
+        (session(1, 0.0), "1 waiting, nobody holds a lock, 1 asking", ["1st", "asks"]),
+    ],
+)
+def test_a_session_that_was_only_asked_for_does_not_wait(before, status, places):
+    """It may get the lock at once. [NBK-06]"""
+    state = lock_state([*before, *ASKED], now=0.5)
+
+    assert (state.status, [row.place for row in state.queue]) == (status, places)
+    assert ("asking" in state.counts, "2 waiting" in state.counts) == (True, False)
+
+
+@given(STORIES.filter(bool), st.integers(0, 60))
+@settings(deadline=None)
+def test_after_every_event_those_wait_who_stand_in_the_queue(events, place):
+    """The sentence never says that somebody waits and that nobody had to. [NBK-06]"""
+    until = events[: place % len(events) + 1]
+    queued = {event.session for event in until if isinstance(event, SessionWaiting)}
+    entered = {event.session for event in until if isinstance(event, SessionAcquired)}
+    state = lock_state(until, now=until[-1].at)
+
+    assert sum(row.outcome == "waiting" for lane in state.lanes for row in lane.sessions) == len(
+        queued - entered
+    )
+    assert ("No session had to wait" in state.waits) == (not queued)
+
+
+def test_a_session_that_waited_shortly_did_wait():
+    """It stood in the queue, whatever a clock says. [NBK-06] [SES-14]"""
+    state = lock_state(session(1, 0.0, 0.0001, 1.0))
+
+    assert state.waits.startswith("Longest wait 0.1 ms")
+
+
+def test_a_run_that_ends_where_a_session_is_asked_for_leaves_nobody_waiting():
+    """The last line of a trace that was cut. [NBK-06]"""
+    state = lock_state([*session(1, 0.0, 0.0, 0.2), *ASKED])
+
+    assert state.status == "the trace ends while 1 asking for a lock, nobody holds one"
+    assert "asking at end" in lock_text(state)
 
 
 def test_a_moment_after_the_end_is_the_end():

@@ -15,7 +15,7 @@ from koogbook.errors import ViewError
 from koogbook.events import Event, SessionDiscarded, SessionTimedOut
 from koogbook.notebook.views.lock_view.locks import LockView
 from koogbook.notebook.views.lock_view.picture import MOST_LANES, lock_picture
-from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.state import lock_state, with_selection
 from koogbook.notebook.views.lock_view.view import lock_body
 from koogbook.notebook.views.look.markup import Element, live_tree, render, render_static
 from koogbook.notebook.widgets.patch import changes
@@ -142,11 +142,38 @@ def test_a_refused_session_shows_both_places():
     panel = next(
         one
         for one in elements(kb.locks(LIVE, selected=9).element)
-        if "kb-half" in one.cls and "view.selected" in words(one)
+        if "kb-half" in one.cls and "in Python" in words(one)
     )
 
     assert "first, still open write session cell 14:3" in words(panel)
     assert "second, refused read session cell 11:2" in words(panel)
+
+
+def test_the_panel_names_the_object_in_python_whatever_the_view_is_called():
+    """The variable may have any name. [NBK-06]"""
+    assert "in Python: the view's .selected" in words(kb.locks(LIVE, selected=3).element)
+
+
+def test_the_panel_of_a_runs_view_names_its_own_attribute():
+    """There the session has another one. [NBK-06]"""
+    body = lock_body(with_selection(lock_state(LIVE), 3), python=".session")
+
+    assert "in Python: the view's .session" in " ".join(map(words, body))
+
+
+@pytest.mark.parametrize("value", [1, None, 2.0, ["3"]])
+@pytest.mark.parametrize("do", ["select", "at", "zoom", "next"])
+def test_a_value_that_is_no_text_is_an_error(do, value):
+    """It is what a click sends; the selection stays. [NBK-06]"""
+    view = kb.locks(LIVE, selected=3)
+
+    with pytest.raises(
+        TypeError, match=r"act takes its value as text, as a click gives it, not .*'select', '3'"
+    ):
+        view.act(do, value)
+
+    assert view.selected is not None
+    assert view.selected.number == 3
 
 
 def test_a_session_that_timed_out_shows_who_held_the_lock():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lock_stories import LIVE, session, story
 from msgspec.structs import replace
@@ -19,10 +19,11 @@ from koogbook.events import Event, RunCompleted, RunFailed, SessionCommitted
 from koogbook.notebook.views.lock_view.locks import LockView
 from koogbook.notebook.views.lock_view.marks import STOPPED
 from koogbook.notebook.views.lock_view.picture import lock_picture
-from koogbook.notebook.views.lock_view.state import lock_state
+from koogbook.notebook.views.lock_view.state import WINDOW, lock_state
 from koogbook.notebook.views.look.glyphs import GLYPHS
 from koogbook.notebook.views.look.markup import render
 from koogbook.trace import encode_event, encode_header
+from koogbook.trace_values import LONGEST_TIME
 
 
 @pytest.fixture
@@ -103,6 +104,84 @@ def test_a_sequence_of_something_else_is_refused(given: Any) -> None:
     """With what it takes. [NBK-06]"""
     with pytest.raises(TypeError, match=r"locks takes a run, or a sequence of events, not .* by its path"):
         kb.locks(given)
+
+
+def test_a_lock_race_says_how_its_events_are_given() -> None:
+    """One sees the line that was meant. [NBK-06] [KB-104]"""
+    race: Any = kb.lock_race(seconds=1.0)
+
+    with pytest.raises(TypeError, match=r"not a lock race\. .* kb\.locks\(race\.events\(\"fair\"\)\)\.$"):
+        kb.locks(race)
+
+
+def test_another_view_is_named() -> None:
+    """Not by a page of its text. [NBK-06]"""
+    view: Any = kb.locks(LIVE)
+
+    with pytest.raises(TypeError, match=r"not another view: Lock view\. Give what that is of\.$"):
+        kb.locks(view)
+
+
+@pytest.mark.parametrize(
+    "make", [iter, lambda events: (event for event in events), set, lambda events: map(id, events)]
+)
+def test_events_in_no_order_or_to_be_read_once_are_given_as_a_list(make: Any) -> None:
+    """The message has the call; nothing was taken from the iterator. [NBK-06]"""
+    given = make(LIVE)
+
+    with pytest.raises(TypeError, match=r"Give a list: kb\.locks\(list\(events\)\)\.$"):
+        kb.locks(given)
+
+    assert len(list(given)) == len(LIVE)
+
+
+TIMES = st.sampled_from(
+    [
+        0.0,
+        5e-324,
+        -5e-324,
+        1e-300,
+        1e-12,
+        1e-9,
+        1e-6,
+        1.0,
+        1.0 + 2**-50,
+        1e9,
+        LONGEST_TIME,
+        -LONGEST_TIME,
+        -1.0,
+    ]
+)
+
+
+@given(
+    st.lists(st.lists(TIMES, min_size=1, max_size=3), min_size=1, max_size=5),
+    st.sampled_from([1, 60]),
+    st.floats(0, 1),
+)
+@example([[0.0, 5e-324]], 1, 0.5)
+@example([[0.0], [0.0], [0.0], [-LONGEST_TIME]], 60, 0.5)
+@settings(max_examples=60, deadline=None)
+def test_whatever_times_a_trace_may_have_its_view_is_drawn(
+    times: list[list[float]], copies: int, share: float
+) -> None:
+    """From the smallest to the longest, in any order, in each form, in a replay and enlarged. [NBK-06]"""
+    sessions = [
+        session(number, *one, context=f"trip/{number % 3}") for number, one in enumerate(times * copies)
+    ]
+    events = [event for one in sessions for event in one]
+    view = kb.locks(events)
+    forms = [(str(view), render(view.element))]
+    if view.state.total > WINDOW:
+        view.act("zoom", "100")
+        forms.append((str(view), render(view.element)))
+    if view.state.seconds > 0:
+        view.act("at", str(share * view.state.seconds))
+        forms.append((str(view), render(view.element)))
+
+    assert [len(text) > 0 and "nan" not in drawn and "inf" not in drawn for text, drawn in forms] == [
+        True
+    ] * len(forms)
 
 
 # ------------------------------------------------------------------------------------------- that ends in the middle

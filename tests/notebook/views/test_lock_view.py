@@ -31,6 +31,7 @@ from koogbook.notebook.views.lock_view.state import lock_state, with_selection
 from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import render, render_static, svg_bytes
+from koogbook.notebook.views.look.pieces import STATES
 from koogbook.pipeline import EventLog
 
 
@@ -66,6 +67,35 @@ def test_each_session_has_its_outcome(number, outcome):
     rows = [row for lane in lock_state(LIVE).lanes for row in lane.sessions]
 
     assert [row.outcome for row in rows if row.number == number] == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("ends", "word"),
+    [
+        ([SessionCommitted], "done"),
+        ([SessionCommitted, SessionDiscarded], "discarded"),
+        ([SessionDiscarded, REFUSED], "refused"),
+        ([SessionCommitted, SessionTimedOut], "timed out"),
+    ],
+)
+def test_the_mark_of_the_sentence_is_that_of_what_went_wrong(ends, word):
+    """No check beside what was discarded. [NBK-06]"""
+    sessions = [
+        [end]
+        if isinstance(end, Event)
+        else [*session(number, 0.0)[:2], replace(session(number, 0.0)[0], at=1.0)]
+        if end is SessionTimedOut
+        else session(number, 0.0, 0.0, 1.0, end=end)
+        for number, end in enumerate(ends)
+    ]
+    events = story(*sessions)
+    if SessionTimedOut in ends:
+        same = {"context": "trip", "session": 1, "mode": "write", "who": "a", "place": "b", "run_id": "41"}
+        events.append(SessionTimedOut(at=1.0, **same))
+    state = lock_state(events)
+
+    assert state.status_word == word
+    assert (STATES[word] == STATES["done"]) == (not state.errors)
 
 
 def test_each_context_has_a_lane():

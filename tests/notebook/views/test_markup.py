@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koogbook.notebook.views.look.glyphs import GLYPHS, glyph
-from koogbook.notebook.views.look.markup import h, one_line, render, render_static, svg_bytes, visible
+from koogbook.notebook.views.look.markup import (
+    h,
+    live_tree,
+    one_line,
+    render,
+    render_static,
+    svg_bytes,
+    visible,
+)
 from koogbook.notebook.views.look.pieces import picture
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00\ud83c\u202eabc"
@@ -75,6 +83,10 @@ def test_a_readable_text_comes_back_from_the_page(text):
         ("\x7f", "\u2421"),
         ("\ud83c", "\\ud83c"),
         ("\u202e", "\\u202e"),
+        ("\u200e", "\\u200e"),
+        ("\u200f", "\\u200f"),
+        ("\u061c", "\\u061c"),
+        ("\u2068", "\\u2068"),
     ],
 )
 def test_a_sign_that_nobody_sees_is_shown(sign, shown):
@@ -150,6 +162,24 @@ def test_an_unknown_class_is_an_error():
     """A misspelt style name does not pass as no style."""
     with pytest.raises(KeyError):
         render_static(h("p", cls="kb-nowhere"))
+
+
+def test_a_name_in_a_picture_is_set_apart_by_two_characters() -> None:
+    """SVG has no ``bdi``; the characters do the same there, in each form. [KB-046]"""
+    drawn = picture(9, 9, "t", "d", h("text", "a ", h("bdi", "<\u05d0>"), " 3"))
+    shown = "a \u2068&lt;\u05d0&gt;\u2069 3</text>"
+
+    assert shown in render(drawn)
+    assert shown in svg_bytes(drawn, "light").decode()
+    assert ["text", {}, ["a ", "\u2068<\u05d0>\u2069", " 3"]] in live_tree(drawn)[2]
+
+
+def test_a_name_in_a_page_is_an_element() -> None:
+    """An isolate of its own, in each form. [KB-046]"""
+    shown = h("p", h("bdi", "\u05d0"))
+
+    assert render(shown) == "<p><bdi>\u05d0</bdi></p>"
+    assert live_tree(shown) == ["p", {}, [["bdi", {}, ["\u05d0"]]]]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -11,6 +11,7 @@ from koogbook.notebook.views.checkpoint_view.state import CheckpointState
 from koogbook.notebook.views.checkpoint_view.table import Detail
 from koogbook.notebook.views.look.controls import button, field
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import name, own_way, phrase, sentence, set_apart, told_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, cut_middle
 from koogbook.notebook.views.look.pieces import Tone, pair
@@ -32,7 +33,7 @@ def panel(state: CheckpointState, selected: Selection) -> Element:
     mark, tone = MARKS[selected.word]
     title = h(
         "span",
-        h("code", cut_middle(selected.id, 32), cls="kb-code kb-strong", style="font-size:13px"),
+        h("code", name(cut_middle(selected.id, 32)), cls="kb-code kb-strong", style="font-size:13px"),
         h("strong", f" {selected.sentence}", cls="kb-panel-title"),
     )
     head = h(
@@ -41,7 +42,7 @@ def panel(state: CheckpointState, selected: Selection) -> Element:
         None
         if selected.on_page
         else h("p", "Its row is not on the page that is shown.", cls="kb-p kb-small kb-quiet"),
-        h("p", state.said, cls="kb-p kb-accent", live={"role": "status"}) if state.said else None,
+        h("p", *sentence(state.said), cls="kb-p kb-accent", live={"role": "status"}) if state.said else None,
         cls="kb-panel kb-t-sunk kb-ruled",
         style="padding-bottom:8px",
     )
@@ -71,21 +72,21 @@ def _differences(selected: Selection) -> Iterator[Element]:
     for difference in selected.differences:
         yield from _difference(difference)
     for reason in selected.reasons:
-        yield h("p", pair(glyph("warning", tone="warn"), reason), cls="kb-p")
+        yield h("p", pair(glyph("warning", tone="warn"), phrase(told_apart(reason))), cls="kb-p")
 
 
 def _difference(difference: Difference) -> Iterator[Element]:
-    words = difference.what
+    words = told_apart(difference.what)
     if not difference.stored and difference.now:
         words += " is new"
     elif difference.stored and not difference.now:
         words += " is gone"
-    yield h("p", words, cls="kb-p kb-small kb-quiet", style="margin:6px 0 2px")
+    yield h("p", *sentence(words), cls="kb-p kb-small kb-quiet", style="margin:6px 0 2px")
     if difference.stored:
         yield h(
             "div",
             h("span", "\u2212 ", cls="kb-bad"),
-            difference.stored,
+            name(difference.stored),
             cls="kb-code kb-t-bad",
             style=_LINE,
         )
@@ -93,7 +94,7 @@ def _difference(difference: Difference) -> Iterator[Element]:
         yield h(
             "div",
             h("span", "+ ", cls="kb-ok"),
-            difference.now,
+            name(difference.now),
             cls="kb-code kb-t-ok",
             style=_LINE,
         )
@@ -109,7 +110,7 @@ def _way(way: Way, controls: Sequence[Element]) -> Element:
     return h(
         "div",
         h("p", h("strong", way.word, cls="kb-strong"), f" {way.about}", cls="kb-p"),
-        *(h("div", line, cls="kb-code kb-quiet") for line in way.lines),
+        *(h("div", *sentence(line), cls="kb-code kb-quiet") for line in way.lines),
         h("div", *controls, cls="kb-tools kb-live", style="margin-top:6px") if controls else None,
         style="margin:0 0 12px",
     )
@@ -121,7 +122,7 @@ def _controls(selected: Selection, word: str) -> list[Element]:
             return [
                 field("fork_to", selected.fork_to, name="The session id that the fork begins", width=150),
                 button(
-                    f"Fork to {cut_middle(selected.fork_to, 24)}",
+                    f"Fork to {set_apart(cut_middle(selected.fork_to, 24))}",
                     "fork",
                     selected.fork_to,
                     key="f",
@@ -137,7 +138,12 @@ def _controls(selected: Selection, word: str) -> list[Element]:
                 return [button("Marked for a diff: now select another", "diff", key="d", on=True, name=name)]
             if selected.marked:
                 return [
-                    button(f"Diff with {cut_middle(selected.marked, 16)}", "diff", key="d", mark="diff"),
+                    button(
+                        f"Diff with {set_apart(cut_middle(selected.marked, 16))}",
+                        "diff",
+                        key="d",
+                        mark="diff",
+                    ),
                     button("Take the mark away", "unmark", quiet=True),
                 ]
             return [button("Mark for a diff", "diff", key="d", mark="diff")]
@@ -152,9 +158,9 @@ def _facts(selected: Selection) -> Iterator[Element]:
         yield h(
             "p",
             "The last one before it that can be resumed is ",
-            h("code", cut_middle(id, 24), cls="kb-code"),
+            h("code", name(cut_middle(id, 24)), cls="kb-code"),
             ". ",
-            button(f"Select {cut_middle(id, 16)}", "select", key),
+            button(f"Select {set_apart(cut_middle(id, 16))}", "select", key),
             cls="kb-p",
             style="margin-top:8px",
         )
@@ -172,11 +178,11 @@ def _pairs(facts: Sequence[tuple[str, str]]) -> Element:
             *(
                 h(
                     "tr",
-                    h("td", name, cls="kb-small kb-quiet", style=f"{_CELL};white-space:nowrap;width:1%"),
-                    h("td", value, style=f"{_CELL};overflow-wrap:anywhere"),
+                    h("td", word, cls="kb-small kb-quiet", style=f"{_CELL};white-space:nowrap;width:1%"),
+                    h("td", *sentence(value), style=f"{_CELL};overflow-wrap:anywhere"),
                     style="background:transparent",
                 )
-                for name, value in facts
+                for word, value in facts
             ),
         ),
         style="border-collapse:collapse;width:100%;margin:0 0 8px;border:0;font-size:12px;line-height:18px",
@@ -192,17 +198,17 @@ def _inside(inside: Inside) -> Element:
         h("h4", "In it", cls="kb-h4"),
         _pairs(inside.facts),
         h("h4", "Output of the node, as it is stored", cls="kb-h4"),
-        h("pre", inside.output, cls="kb-pre"),
+        h("pre", inside.output, cls="kb-pre", **own_way(inside.output)),
         cls="kb-panel kb-ruled",
     )
 
 
 def _compared(compared: Compared) -> Element:
-    words = f"From {compared.before} to {compared.after}; in a cell of its own: "
-    line = f"await view.diff({quoted(compared.before)}, {quoted(compared.after)})"
+    words = f"From {set_apart(compared.before)} to {set_apart(compared.after)}; in a cell of its own: "
+    line = f"await view.diff({set_apart(quoted(compared.before))}, {set_apart(quoted(compared.after))})"
     return h(
         "div",
-        h("p", words, h("code", line, cls="kb-code"), cls="kb-p kb-small kb-quiet"),
+        h("p", *sentence(words), h("code", *sentence(line), cls="kb-code"), cls="kb-p kb-small kb-quiet"),
         _without_controls(compared.element),
         cls="kb-panel kb-ruled",
     )
@@ -247,19 +253,22 @@ def details(state: CheckpointState) -> list[Element]:
 
 def _detail(detail: Detail) -> Iterator[Element]:
     mark, tone = MARKS[detail.word]
-    ids = " ".join(detail.ids[:_MOST_IDS])
+    ids = " ".join(map(set_apart, detail.ids[:_MOST_IDS]))
     if len(detail.ids) > _MOST_IDS:
         ids += f" and {len(detail.ids) - _MOST_IDS:,} more"
     yield h(
         "h4",
         pair(
             glyph(mark, tone=tone),
-            h("span", f"({detail.number}) ", h("code", ids, cls="kb-code"), f" {detail.word}"),
+            h("span", f"({detail.number}) ", h("code", *sentence(ids), cls="kb-code"), f" {detail.word}"),
         ),
         cls="kb-h4",
     )
     if detail.versions:
-        yield h("p", f"saved by version {' '.join(detail.versions)}", cls="kb-p kb-small kb-quiet")
+        versions = " ".join(map(set_apart, detail.versions))
+        yield h("p", *sentence(f"saved by version {versions}"), cls="kb-p kb-small kb-quiet")
     yield h(
-        "ul", *(h("li", reason, cls="kb-p") for reason in detail.reasons), style="margin:0;padding-left:22px"
+        "ul",
+        *(h("li", *sentence(told_apart(reason)), cls="kb-p") for reason in detail.reasons),
+        style="margin:0;padding-left:22px",
     )

@@ -12,6 +12,7 @@ from koogbook.features.persistence.checkpoint import Checkpoint, CheckpointInfo
 from koogbook.features.persistence.fingerprint import Difference
 from koogbook.notebook.views.checkpoint_view.judging import RowWord
 from koogbook.notebook.views.checkpoint_view.table import CheckpointTable, checkpoint_key
+from koogbook.notebook.views.look.isolates import path_apart, set_apart
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import cut_end, thousands
 
@@ -27,7 +28,7 @@ _SENTENCES: dict[RowWord, str] = {
 
 
 class Inside(Struct, frozen=True):
-    """What is in a checkpoint, in words: pairs of a name and a text; the output as it is stored."""
+    """What is in a checkpoint, in words: pairs of a name and a sentence; the output as it is stored."""
 
     facts: tuple[tuple[str, str], ...]
     output: str
@@ -43,7 +44,7 @@ class Compared(Struct, frozen=True):
 
 
 class Way(Struct, frozen=True):
-    """Something that one can do: in words, and in the lines of a cell that do it, magics first."""
+    """Something that one can do: in words, and in the lines of a cell that do it, magics first; names are set apart."""
 
     word: str
     about: str
@@ -116,15 +117,15 @@ def inside_of(checkpoint: Checkpoint) -> Inside:
     for message in checkpoint.messages:
         roles[message.role] += 1
     by_role = ", ".join(f"{number} {role}" for role, number in roles.items())
-    keys = [f"{name} ({thousands(len(body))} B)" for name, body in checkpoint.storage.items()]
+    keys = [f"{set_apart(name)} ({thousands(len(body))} B)" for name, body in checkpoint.storage.items()]
     more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
     facts = [
         ("messages", f"{thousands(len(checkpoint.messages))}: {by_role}" if roles else "none"),
-        ("model", str(checkpoint.model)),
-        ("tools", ", ".join(checkpoint.tools) or "none"),
+        ("model", set_apart(str(checkpoint.model))),
+        ("tools", ", ".join(map(set_apart, checkpoint.tools)) or "none"),
         ("storage", ", ".join(keys[:_MOST_KEYS]) + more if keys else "empty"),
-        ("input", _stored(checkpoint.input, 200)),
-        ("output type", checkpoint.output_type or "none"),
+        ("input", set_apart(_stored(checkpoint.input, 200))),
+        ("output type", set_apart(checkpoint.output_type or "none")),
     ]
     return Inside(tuple(facts), _stored(checkpoint.output, _LONGEST_OUTPUT))
 
@@ -140,20 +141,28 @@ def quoted(text: str) -> str:
     return json.dumps(text) if text.isascii() and text.isprintable() and "\\" not in text else repr(text)
 
 
+def _in_code(name: str) -> str:
+    return set_apart(quoted(name))
+
+
+def _in_shell(name: str) -> str:
+    return set_apart(shlex.quote(name))
+
+
 def _facts(table: CheckpointTable, info: CheckpointInfo) -> Iterator[tuple[str, str]]:
-    yield "id", info.id
-    yield "session", info.session_id
+    yield "id", set_apart(info.id)
+    yield "session", set_apart(info.session_id)
     yield "version", f"{thousands(info.version)}, the newest is {thousands(table.newest[info.session_id])}"
     yield "kind", info.kind
     yield "saved", f"{info.created:%Y-%m-%d %H:%M:%S}.{info.created.microsecond // 1000:03} UTC"
-    yield "after node", info.path or "(start)"
-    yield "agent, run", f"{info.agent_id}, {info.run_id or 'not known'}"
+    yield "after node", path_apart(info.path) or "(start)"
+    yield "agent, run", f"{set_apart(info.agent_id)}, {set_apart(info.run_id or 'not known')}"
     yield "messages, tokens", f"{thousands(info.messages)}, {thousands(info.tokens)}"
     yield "new in the store", f"{thousands(info.bytes)} bytes"
     yield "node runs so far", thousands(info.iterations)
-    yield "parent", info.parent or "none"
-    yield "strategy version", info.strategy_version or "none"
-    yield "left out", ", ".join(info.left_out) or "nothing"
+    yield "parent", set_apart(info.parent or "none")
+    yield "strategy version", set_apart(info.strategy_version or "none")
+    yield "left out", ", ".join(map(set_apart, info.left_out)) or "nothing"
 
 
 def _nearest_that_fits(table: CheckpointTable, place: int) -> tuple[str, str] | None:
@@ -167,19 +176,19 @@ def _nearest_that_fits(table: CheckpointTable, place: int) -> tuple[str, str] | 
 
 
 def _ways(table: CheckpointTable, info: CheckpointInfo, fork_to: str, other: str) -> Iterator[Way]:
-    id, session = quoted(info.id), quoted(info.session_id)
-    before = quoted((other if other != info.id else "") or info.parent or "...")
+    id, session = _in_code(info.id), _in_code(info.session_id)
+    before = _in_code((other if other != info.id else "") or info.parent or "...")
+    in_session = _in_shell(info.session_id)
     if not info.is_tombstone:
         new = fork_to or f"{info.session_id}-fork"
         yield Way(
             "Restore",
             "is a fork, and a run of it: both lines stay, and no message is copied",
             (
-                f"%koog_fork {shlex.quote(info.id)} --session {shlex.quote(info.session_id)} "
-                f"--as {shlex.quote(new)}",
-                f"await agent.fork({session}, {id}, to={quoted(new)})",
-                f"%%koog_run --session {shlex.quote(new)} --input None",
-                f"run = await agent.run(None, session_id={quoted(new)})",
+                f"%koog_fork {_in_shell(info.id)} --session {in_session} --as {_in_shell(new)}",
+                f"await agent.fork({session}, {id}, to={_in_code(new)})",
+                f"%%koog_run --session {_in_shell(new)} --input None",
+                f"run = await agent.run(None, session_id={_in_code(new)})",
             ),
         )
         if info.version == table.newest[info.session_id]:
@@ -187,7 +196,7 @@ def _ways(table: CheckpointTable, info: CheckpointInfo, fork_to: str, other: str
                 "Go on",
                 "in its own session, for it is the newest one there",
                 (
-                    f"%%koog_run --session {shlex.quote(info.session_id)} --input None",
+                    f"%%koog_run --session {in_session} --input None",
                     f"run = await agent.run(None, session_id={session})",
                 ),
             )

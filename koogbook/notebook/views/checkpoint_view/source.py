@@ -14,6 +14,7 @@ from koogbook.notebook.views.checkpoint_view.judging import Code, code_now, judg
 from koogbook.notebook.views.checkpoint_view.reading import read_checkpoint
 from koogbook.notebook.views.checkpoint_view.table import CheckpointTable, checkpoint_key
 from koogbook.notebook.views.checkpoint_view.tree import TreeRow, tree_rows
+from koogbook.notebook.views.look.isolates import set_apart
 
 # Seconds: a store that takes longer to list is read again when somebody asks for it, not whenever a run has saved.
 _QUICK = 0.1
@@ -150,9 +151,14 @@ class CheckpointSource:
         if not known:
             return ""
         near = get_close_matches(session, known, n=3, cutoff=0.4)
-        nearest = f"the nearest is {near[0]!r}" if near else f"the last is {known[-1]!r}"
-        others = f", then {', '.join(map(repr, near[1:]))}" if len(near) > 1 else ""
-        return f"no checkpoints of session {session!r}; of the {len(known):,} in the store {nearest}{others}"
+        first, *others = map(_quoted, near or known[-1:])
+        nearest = f"the nearest is {first}" if near else f"the last is {first}"
+        others_too = f", then {', '.join(others)}" if others else ""
+        return f"no checkpoints of session {_quoted(session)}; of the {len(known):,} in the store {nearest}{others_too}"
+
+
+def _quoted(session: str) -> str:
+    return set_apart(repr(session))
 
 
 def _no_verdict(info: CheckpointInfo) -> None:

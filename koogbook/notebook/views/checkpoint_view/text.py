@@ -10,6 +10,7 @@ from msgspec import Struct
 from koogbook.notebook.views.checkpoint_view.selection import Selection
 from koogbook.notebook.views.checkpoint_view.state import CheckpointRow, CheckpointState, Row, RunRow
 from koogbook.notebook.views.checkpoint_view.table import Detail
+from koogbook.notebook.views.look.isolates import unmarked
 from koogbook.notebook.views.look.measure import count, cut_middle, plain, thousands, wrapped
 
 COLUMNS = 100
@@ -24,7 +25,8 @@ NOTHING_YET = "Nothing saved yet. The first checkpoint is written after the firs
 def checkpoint_text(state: CheckpointState) -> str:
     """The table, then what is to know about rows that are not plain, then the one that is selected."""
     sessions = plain(" ".join(state.sessions), 60)
-    title = "  ".join(filter(None, ("Checkpoints", sessions, plain(state.store, 40))))
+    store = plain(state.store, min(40, COLUMNS - len(f"Checkpoints  {sessions}  ")))
+    title = "  ".join(filter(None, ("Checkpoints", sessions, store)))
     head = [title, *wrap(_sentence(state), COLUMNS, subsequent_indent="  ")]
     if state.not_checked:
         head += wrap(f"LOOK HERE: {plain(state.not_checked)}", COLUMNS, subsequent_indent="  ")
@@ -69,7 +71,7 @@ def sort_words(state: CheckpointState) -> str:
 
 def _sentence(state: CheckpointState) -> str:
     when = f"; {state.day}, UTC" if state.day else "; UTC" if state.rows else ""
-    return plain(state.sentence) + when
+    return plain(unmarked(state.sentence)) + when
 
 
 def _chosen(state: CheckpointState) -> str:
@@ -247,7 +249,7 @@ def _legend(state: CheckpointState) -> list[str]:
 
 def _detail(detail: Detail) -> list[str]:
     ids = " ".join(detail.ids[:6]) + (f" and {len(detail.ids) - 6} more" if len(detail.ids) > 6 else "")
-    saved = f"; saved by version {' '.join(detail.versions)}" if detail.versions else ""
+    saved = f"; saved by version {plain(' '.join(detail.versions))}" if detail.versions else ""
     lines = [f"({detail.number}) {plain(ids)}: {detail.word}{saved}"]
     for reason in detail.reasons:
         lines += wrap(plain(reason), COLUMNS, initial_indent="    - ", subsequent_indent="      ")
@@ -266,13 +268,16 @@ def _selection(selected: Selection) -> list[str]:
         lines += wrapped(plain(reason))
     if selected.fits is not None:
         lines.append(f"  the last one before it that can be resumed: {plain(selected.fits[1], 40)}")
-    lines += [f"  {name:<16}  {plain(value, 78)}" for name, value in selected.facts]
+    lines += [f"  {name:<16}  {plain(unmarked(value), 78)}" for name, value in selected.facts]
     lines.append("  what you can do")
     for way in selected.ways:
         words = [way.word, *[""] * (len(way.lines) - 1)]
-        lines += [f"    {word:<12}  {plain(line, 80)}" for word, line in zip(words, way.lines, strict=True)]
+        lines += [
+            f"    {word:<12}  {plain(unmarked(line), 80)}"
+            for word, line in zip(words, way.lines, strict=True)
+        ]
     if selected.inside is not None:
         lines.append("  in it")
-        lines += [f"    {name:<12}  {plain(value, 80)}" for name, value in selected.inside.facts]
+        lines += [f"    {name:<12}  {plain(unmarked(value), 80)}" for name, value in selected.inside.facts]
         lines += wrapped(f"output: {plain(selected.inside.output, 400)}", indent="    ")
     return lines

@@ -18,6 +18,15 @@ from koogbook.notebook.views.checkpoint_view.state import (
 from koogbook.notebook.views.checkpoint_view.text import NOTHING_YET, checkpoint_text, page_words, sort_words
 from koogbook.notebook.views.look.controls import button, does, field, keys, row_does, tools
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import (
+    name,
+    path_apart,
+    phrase,
+    sentence,
+    set_apart,
+    told_apart,
+    unmarked,
+)
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, cut_middle, thousands
 from koogbook.notebook.views.look.pieces import chip, frame, pair
@@ -58,10 +67,10 @@ def checkpoint_element(state: CheckpointState) -> Element:
     return frame(
         icon="checkpoint",
         title="Checkpoints",
-        name=_sessions(state),
-        status=state.sentence[0].upper() + state.sentence[1:],
+        name=phrase(_sessions(state)),
+        status=phrase(state.sentence[0].upper() + state.sentence[1:]),
         body=[*_why_not_checked(state), *body],
-        foot=_foot(state),
+        foot=phrase(_foot(state)),
         tools=_tools(state),
         keys=_keys(state) if state.rows else None,
     )
@@ -69,7 +78,7 @@ def checkpoint_element(state: CheckpointState) -> Element:
 
 def _sessions(state: CheckpointState) -> str:
     """The session ids that it is about, the first of many."""
-    named = " ".join(state.sessions[:4])
+    named = " ".join(map(set_apart, state.sessions[:4]))
     return f"{named} and {len(state.sessions) - 4:,} more" if len(state.sessions) > 4 else named
 
 
@@ -94,7 +103,7 @@ def _keys(state: CheckpointState) -> Element:
 
 
 def _foot(state: CheckpointState) -> str:
-    words = [state.store] if state.store else []
+    words = [told_apart(state.store)] if state.store else []
     if state.rows:
         words.append(f"times are UTC, {state.day}" if state.day else "times are UTC")
         words.append(f"order: {sort_words(state)}")
@@ -107,7 +116,7 @@ def _foot(state: CheckpointState) -> str:
 
 def _why_not_checked(state: CheckpointState) -> Iterator[Element]:
     if state.not_checked:
-        words = f"The verdicts are not worked out: {state.not_checked}"
+        words = phrase(f"The verdicts are not worked out: {told_apart(state.not_checked)}")
         yield h("div", glyph("warning", tone="warn"), h("span", words), cls="kb-todo", style="border-top:0")
 
 
@@ -117,7 +126,7 @@ def _why_not_checked(state: CheckpointState) -> Iterator[Element]:
 def _band(state: CheckpointState) -> Iterator[Element]:
     """The filter and the pages: controls in the live form, and what is chosen in words in all others."""
     choice = state.choice
-    said = [f"Filter: {choice.filter}"] if choice.filter.strip() else []
+    said = [f"Filter: {set_apart(choice.filter)}"] if choice.filter.strip() else []
     said += page_words(state) if state.pages.pages > 1 or said else []
     shown = [
         button(
@@ -145,7 +154,7 @@ def _band(state: CheckpointState) -> Iterator[Element]:
         cls="kb-band kb-live",
     )
     if said:
-        yield h("p", " \u00b7 ".join(said), cls="kb-band kb-small kb-quiet", live={"hidden": ""})
+        yield h("p", *sentence(" \u00b7 ".join(said)), cls="kb-band kb-small kb-quiet", live={"hidden": ""})
 
 
 def _pages(state: CheckpointState) -> Iterator[Element]:
@@ -184,7 +193,7 @@ def _table(state: CheckpointState) -> Element:
         cells.insert(0, h("td", style=_TREE_CELL, live={"style": _TREE_CELL + _STAYS}))
     return h(
         "table",
-        h("caption", f"Checkpoints of {_sessions(state)}", cls="kb-hidden"),
+        h("caption", *sentence(f"Checkpoints of {_sessions(state)}"), cls="kb-hidden"),
         h("thead", _tr(cells, "line")),
         h("tbody", *(_body_row(row, cells) for row, cells in zip(state.rows, rows, strict=True))),
         style="border-collapse:collapse;table-layout:auto;width:100%;margin:0;border:0;font-size:12px;line-height:18px",
@@ -229,7 +238,7 @@ def _cells(row: Row, several: bool) -> list[Element]:
         return [_run_cell(row, several)]
     quiet = "kb-quiet" if row.word == "ended" else ""
     tone = "kb-accent" if row.lane else "kb-quiet"
-    session = h("span", cut_middle(row.session, 14), title=row.session)
+    session = h("span", name(cut_middle(row.session, 14)), title=row.session)
     return [
         _td(_row_button(row), "left", quiet),
         *([_td(session, "left", f"{tone} kb-wide")] if several else []),
@@ -255,14 +264,18 @@ def _row_button(row: CheckpointRow) -> Element:
 
 def _run_cell(row: RunRow, several: bool) -> Element:
     mark, tone = MARKS[row.word]
-    session = f" of {cut_middle(row.session, 24)}" if several else ""
+    session = f" of {set_apart(cut_middle(row.session, 24))}" if several else ""
     words = f"{count(row.count, 'checkpoint')}{session} in a row"
-    ids = h("code", f"{cut_middle(row.first, 16)} \u2026 {cut_middle(row.last, 16)}", cls="kb-code")
+    ids = h(
+        "code",
+        *sentence(f"{set_apart(cut_middle(row.first, 16))} \u2026 {set_apart(cut_middle(row.last, 16))}"),
+        cls="kb-code",
+    )
     note = f" ({row.note})" if row.note is not None else ""
-    opens = does("open", row.key, name=f"Show {words} one by one, {row.word}")
+    opens = does("open", row.key, name=f"Show {unmarked(words)} one by one, {row.word}")
     return h(
         "td",
-        h("span", words, cls="kb-quiet kb-link", live=opens),
+        h("span", *sentence(words), cls="kb-quiet kb-link", live=opens),
         " \u00b7 ",
         pair(glyph(mark, tone=tone), row.word + note, tone),
         h("span", f" \u00b7 {size(row.bytes)} \u00b7 ", ids, cls="kb-quiet"),
@@ -274,13 +287,13 @@ def _run_cell(row: RunRow, several: bool) -> Element:
 
 def _id(id: str, most: int = 16) -> Element:
     title = id if len(id) > most else None
-    return h("code", cut_middle(id, most), cls="kb-code kb-word", title=title)
+    return h("code", name(cut_middle(id, most)), cls="kb-code kb-word", title=title)
 
 
 def _node(row: CheckpointRow) -> Iterator[Element | str]:
     if row.folder:
-        yield h("span", row.folder, cls="kb-quiet")
-    yield row.node or "(start)"
+        yield h("span", *sentence(path_apart(row.folder)), cls="kb-quiet")
+    yield name(row.node or "(start)")
     if row.kind not in ("node", "tombstone"):
         yield " "
         yield chip(row.kind)

@@ -12,6 +12,7 @@ from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.notebook.pace import running_loop
 from koogbook.notebook.views.checkpoint_view.selection import Compared, Inside, inside_of, quoted
 from koogbook.notebook.views.checkpoint_view.table import checkpoint_key
+from koogbook.notebook.views.look.isolates import path_apart, set_apart
 from koogbook.notebook.views.view import Action
 
 if TYPE_CHECKING:
@@ -74,10 +75,11 @@ class SelectionWork:
         async def fork() -> str:
             forked = await self._view.fork(checkpoint_key(info), to=to)
             here.fork_to = ""
-            line = f"run = await agent.run(None, session_id={quoted(forked.session_id)})"
-            return f"Forked: session {forked.session_id!r} begins with {forked.id}. Go on there: {line}"
+            session = set_apart(repr(forked.session_id))
+            line = f"run = await agent.run(None, session_id={set_apart(quoted(forked.session_id))})"
+            return f"Forked: session {session} begins with {set_apart(forked.id)}. Go on there: {line}"
 
-        self._start(fork(), f"Forking {info.id} ...", here)
+        self._start(fork(), f"Forking {set_apart(info.id)} ...", here)
 
     def _inspect(self, value: str) -> None:
         info, here = self._view.info(), self.here()
@@ -86,7 +88,7 @@ class SelectionWork:
             here.inside = inside_of(await self._view.checkpoint(checkpoint_key(info)))
             return "What is in it stands below."
 
-        self._start(inspect(), f"Reading {info.id} ...", here)
+        self._start(inspect(), f"Reading {set_apart(info.id)} ...", here)
 
     def _mark_or_compare(self, value: str) -> None:
         info, here = self._view.info(), self.here()
@@ -100,7 +102,7 @@ class SelectionWork:
             here.compared = Compared(_id(before), info.id, view.element, view.to_text())
             return "The diff stands below."
 
-        self._start(compare(), f"Reading {_id(before)} and {info.id} ...", here)
+        self._start(compare(), f"Reading {set_apart(_id(before))} and {set_apart(info.id)} ...", here)
 
     def _unmark(self, value: str) -> None:
         self.marked, self.here().compared = "", None
@@ -109,9 +111,9 @@ class SelectionWork:
         info: CheckpointInfo = self._view.info()
 
         async def export() -> str:
-            return f"Written: {await self._view.export(checkpoint_key(info))}"
+            return f"Written: {path_apart(str(await self._view.export(checkpoint_key(info))))}"
 
-        self._start(export(), f"Writing {info.id} ...", self.here())
+        self._start(export(), f"Writing {set_apart(info.id)} ...", self.here())
 
     def _start(self, work: Coroutine[Any, Any, str], doing: str, here: Here) -> None:
         loop = running_loop()

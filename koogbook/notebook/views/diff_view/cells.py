@@ -25,6 +25,7 @@ from koogbook.notebook.views.diff_view.model import (
 from koogbook.notebook.views.diff_view.spans import room_for
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import own_way, sentence, told_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, cut_end, thousands
 from koogbook.notebook.views.look.pieces import STATES
@@ -33,6 +34,7 @@ CELLS = 4
 LEFT = "padding:0 4px;text-align:left"
 
 _ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+_BESIDE = "float:left;margin-right:4px"
 _TWO_LINES = "white-space:normal;overflow:hidden;max-height:34px"
 #: More characters than any width shows of one line.
 _MOST_TEXT = 160
@@ -142,15 +144,17 @@ def message_text(row: MessageRow, side: Side, spans: Sequence[WordSpan] = ()) ->
     cls = "kb-code" if row.code else ""
     live = does("select", f"{side}:{row.position}", picked=row.picked)
     if changed := spans or row.spans:
-        words = h("span", *(word_span(span) for span in changed), cls=cls)
+        way = own_way("".join(span.text for span in changed))
+        words = h("span", *(word_span(span) for span in changed), cls=cls, **way)
         return h("div", mark, " ", words, style=_TWO_LINES, live=live)
     tag = "s" if row.fate == "dropped" else "span"
-    text = h(
-        tag,
-        cut_end(row.text, room_for(row.text, _MOST_TEXT)),
-        cls=f"{cls} kb-quiet".strip() if tag == "s" else cls,
-    )
-    return h("div", mark, " ", text, style=_ONE_LINE, live=live)
+    shown = cut_end(row.text, room_for(row.text, _MOST_TEXT))
+    text = h(tag, shown, cls=f"{cls} kb-quiet".strip() if tag == "s" else cls)
+    if not (way := own_way(shown)):
+        return h("div", mark, " ", text, style=_ONE_LINE, live=live)
+    # In a block of its own a text from right to left loses its end where there is no room, not its beginning.
+    beside = h("span", mark, style=_BESIDE)
+    return h("div", beside, h("div", text, style=_ONE_LINE, **way), style=_ONE_LINE, live=live)
 
 
 def word_span(span: WordSpan) -> Element | str:
@@ -176,15 +180,15 @@ def cut_cell(messages: int, page: int) -> Element:
 def left_out_cell(row: LeftOutRow, lines: int) -> Element:
     """The hatched block opposite a run of dropped messages: count, tokens, reason."""
     what = h("strong", f"{count(row.count, 'message')} left out", cls="kb-bad")
-    size, why = f" \u00b7 {count(row.tokens, 'token')}", "; ".join(row.reasons)
+    size, why = f" \u00b7 {count(row.tokens, 'token')}", "; ".join(map(told_apart, row.reasons))
     if lines == 1:
-        words = h("span", what, size, f" \u00b7 {why}" if why else None, cls="kb-small kb-quiet")
+        words = h("span", what, size, *(sentence(f" \u00b7 {why}") if why else ()), cls="kb-small kb-quiet")
         style = f"{_CENTRE};{_ONE_LINE}"
         return h("td", words, colspan=CELLS, cls="kb-hatch", style=style)
     block = h(
         "div",
         h("div", what, h("span", size, cls="kb-quiet")),
-        h("div", why, cls="kb-small kb-quiet") if why else None,
+        h("div", *sentence(why), cls="kb-small kb-quiet") if why else None,
         style=f"white-space:normal;overflow:hidden;max-height:{lines * ROW - 6}px;padding:0 16px",
     )
     return h("td", block, colspan=CELLS, rowspan=lines, cls="kb-hatch", style=_CENTRE)
@@ -197,6 +201,7 @@ def sentence_cells(row: SentenceRow, lines: int | None) -> list[Element]:
     text = h(
         "div",
         row.text,
+        **own_way(row.text),
         style=f"white-space:normal;{room}",
         live=does("select", f"sentence:{row.summary}.{row.number}", picked=row.picked),
     )

@@ -9,6 +9,7 @@ from koogbook.compression.fact_check import FactFinding
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.pairing import pair_messages
 from koogbook.notebook.views.diff_view.model import Check, FactRow, SentenceRow
+from koogbook.notebook.views.look.isolates import set_apart, told_apart
 from koogbook.notebook.views.look.measure import count, thousands
 
 _MOST_NUMBERS = 4
@@ -54,7 +55,7 @@ def checks(
         *_moved(moved),
         *_summaries(ledger, names),
         *_facts(facts),
-        *(Check("note", note) for note in ledger.notes),
+        *(Check("note", told_apart(note)) for note in ledger.notes),
     )
 
 
@@ -154,7 +155,7 @@ def _without_source(ledger: Ledger, names: Mapping[int, str]) -> list[Check]:
 def _facts(facts: Sequence[FactFinding]) -> list[Check]:
     lost = [finding.fact for finding in facts if finding.found == "lost"]
     if lost:
-        return [Check("bad", f"{count(len(lost), 'fact')} lost: {', '.join(lost)}")]
+        return [Check("bad", f"{count(len(lost), 'fact')} lost: {', '.join(map(set_apart, lost))}")]
     held = sum(finding.found != "never there" for finding in facts)
     return [Check("ok", f"{'all ' if held > 1 else ''}{count(held, 'fact')} found")] if held else []
 

@@ -25,6 +25,7 @@ from koogbook.notebook.views.diff_view.state import Comparison, diff_ledger
 from koogbook.notebook.views.diff_view.text import diff_text
 from koogbook.notebook.views.diff_view.view import diff_element, of_one_form
 from koogbook.notebook.views.diff_view.ways import next_change, next_lost
+from koogbook.notebook.views.look.isolates import set_apart
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, percent
 from koogbook.notebook.views.view import Action, View, run_behind, subject_of
@@ -60,7 +61,7 @@ class DiffView(View[DiffState]):
         """Both histories, with the fate of each message."""
         ledgers = self._ledgers()
         return self._compared.state(
-            name=self._name or self._name_in_run(),
+            name=set_apart(self._name) or self._name_in_run(),
             selected=self._selection,
             choices=self._choices,
             compressions=tuple(_in_words(number, ledgers) for number in range(1, len(ledgers) + 1)),
@@ -235,7 +236,7 @@ class DiffView(View[DiffState]):
     def _name_in_run(self) -> str:
         if self._run is None:
             return ""
-        return f"{self._run.strategy.name}, compression {self._number()} of {len(self._ledgers())}"
+        return f"{set_apart(self._run.strategy.name)}, compression {self._number()} of {len(self._ledgers())}"
 
 
 def compression_of(run: Run, number: object = None) -> Ledger:

@@ -166,7 +166,7 @@ class FactRow(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """One thing that holds, is worth a note, or does not hold."""
+    """One thing that holds, is worth a note, or does not hold; what comes from outside is set apart in its text."""
 
     state: Literal["ok", "note", "bad"]
     text: str

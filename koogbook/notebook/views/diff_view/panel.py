@@ -8,6 +8,7 @@ from koogbook.notebook.views.diff_view.cells import word_span
 from koogbook.notebook.views.diff_view.model import Detail, Links
 from koogbook.notebook.views.look.controls import button, text_button, tools
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import own_way, phrase, sentence, set_apart, told_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count
 from koogbook.notebook.views.look.pieces import pair, status_word
@@ -32,6 +33,7 @@ def panel(found: Detail) -> Element:
             ),
             _left_out(found),
             cls="kb-pre",
+            **own_way(found.text),
             style=_ROOM,
             live={"style": f"{_ROOM};max-height:{_TALLEST}px;overflow:auto"},
         ),
@@ -59,7 +61,7 @@ def _head(found: Detail) -> Element:
         " ",
         status_word(found.fate, found.word),
         h("span", f" {tokens}", cls="kb-quiet") if tokens else None,
-        h("span", f" {found.reason}", cls="kb-quiet") if found.reason else None,
+        h("span", " ", *sentence(told_apart(found.reason)), cls="kb-quiet") if found.reason else None,
         tools(
             button("Sources", "sources", key="s", off=not found.has_sources),
             button("Close", "back", key="Escape", name="Close the panel"),
@@ -82,10 +84,9 @@ def _links(links: Links) -> Iterator[Element | str]:
 def _lost(found: Detail) -> list[Element]:
     if not found.lost:
         return []
-    words = (
-        f"{'a lost fact was' if len(found.lost) == 1 else 'lost facts were'} here: {', '.join(found.lost)}"
-    )
-    return [h("p", status_word("lost", words), cls="kb-p")]
+    facts = ", ".join(map(set_apart, found.lost))
+    words = f"{'a lost fact was' if len(found.lost) == 1 else 'lost facts were'} here: {facts}"
+    return [h("p", status_word("lost", phrase(words)), cls="kb-p")]
 
 
 def _left_out(found: Detail) -> str | None:

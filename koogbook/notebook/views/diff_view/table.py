@@ -27,6 +27,7 @@ from koogbook.notebook.views.diff_view.model import (
 )
 from koogbook.notebook.views.diff_view.spans import merged_spans
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import sentence, told_apart
 from koogbook.notebook.views.look.markup import Attribute, Element, h
 from koogbook.notebook.views.look.measure import count, thousands
 
@@ -206,8 +207,8 @@ def _inline_right(row: RightRow, most: int) -> Element:
     match row:
         case LeftOutRow():
             span = f"{row.first} to {row.last}" if row.last > row.first else str(row.first)
-            why = "".join(f": {'; '.join(row.reasons)}" for _ in row.reasons[:1])
-            words = h("span", glyph("dropped"), f" {span} left out{why}", cls="kb-small kb-bad")
+            why = f": {'; '.join(map(told_apart, row.reasons))}" if row.reasons else ""
+            words = h("span", glyph("dropped"), *sentence(f" {span} left out{why}"), cls="kb-small kb-bad")
             return _tr([h("td"), h("td", words, colspan=CELLS - 1, style=LEFT)])
         case SentenceRow():
             return _tr(sentence_cells(row, None))

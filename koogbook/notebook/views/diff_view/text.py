@@ -21,6 +21,7 @@ from koogbook.notebook.views.diff_view.model import (
     sources_in_words,
 )
 from koogbook.notebook.views.diff_view.spans import merged_spans
+from koogbook.notebook.views.look.isolates import unmarked
 from koogbook.notebook.views.look.measure import count, cut_end, percent, plain, thousands
 
 COLUMNS = 100
@@ -58,7 +59,7 @@ def sentence(state: DiffState) -> str:
 
 
 def _head(state: DiffState) -> list[str]:
-    title = "  ".join(filter(None, ("Prompt diff", plain(state.name), plain(state.strategy))))
+    title = "  ".join(filter(None, ("Prompt diff", plain(unmarked(state.name)), plain(state.strategy))))
     facts = "   ".join((plain(sentence(state)), *(plain(word) for word in state.effort)))
     return [line[:COLUMNS] for line in (title, facts[0].upper() + facts[1:])]
 
@@ -293,7 +294,7 @@ def _checks(state: DiffState) -> list[str]:
     lines: list[str] = []
     for index, check in enumerate(state.checks):
         lead = "  checks  " if index == 0 else " " * 10
-        text = plain(check.text).replace("\\u2265", ">=").replace("\\u2013", "-")
+        text = plain(unmarked(check.text)).replace("\\u2265", ">=").replace("\\u2013", "-")
         lines += wrap(
             text, COLUMNS, initial_indent=f"{lead}{_CHECKS[check.state]:<5} ", subsequent_indent=" " * 16
         )

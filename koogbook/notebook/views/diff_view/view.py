@@ -13,6 +13,9 @@ from koogbook.notebook.views.diff_view.table import inline, side_by_side
 from koogbook.notebook.views.diff_view.text import diff_text, sentence
 from koogbook.notebook.views.look.controls import button, choice, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import name as own
+from koogbook.notebook.views.look.isolates import own_way, phrase, set_apart
+from koogbook.notebook.views.look.isolates import sentence as words
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, percent, thousands
 from koogbook.notebook.views.look.pieces import STATES, Column, frame, pair, status_word, table
@@ -49,7 +52,7 @@ def diff_element(state: DiffState) -> Element:
     return frame(
         icon="diff",
         title="Prompt diff",
-        name=state.name,
+        name=phrase(state.name),
         status=said[0].upper() + said[1:],
         body=body,
         foot=_foot(state),
@@ -186,7 +189,7 @@ def _totals(state: DiffState) -> Element:
             ("after", state.tokens_after, True),
         )
     ]
-    right = [*([state.strategy] if state.strategy else []), *state.effort]
+    right = [*([set_apart(state.strategy)] if state.strategy else []), *state.effort]
     return h(
         "div",
         h(
@@ -201,7 +204,9 @@ def _totals(state: DiffState) -> Element:
             h("strong", f"{percent(-state.saved_share, signed=True)} tokens", cls=_saved_tone(state)),
             style="display:flex;flex-wrap:wrap;padding-top:4px",
         ),
-        h("div", " \u00b7 ".join(right), cls="kb-small kb-quiet", style="padding-top:2px") if right else None,
+        h("div", *words(" \u00b7 ".join(right)), cls="kb-small kb-quiet", style="padding-top:2px")
+        if right
+        else None,
         cls="kb-band",
     )
 
@@ -268,7 +273,7 @@ def _facts(state: DiffState) -> list[Element]:
     columns = [Column("fact"), Column("as"), Column("found"), Column("messages")]
     rows: list[list[Element | str]] = [
         [
-            h("code", row.fact, cls="kb-code"),
+            h("code", own(row.fact), cls="kb-code"),
             row.kind,
             status_word(_FACT_STATES[row.found], row.word),
             row.where,
@@ -304,8 +309,11 @@ def _checks(state: DiffState) -> list[Element]:
 
 def _check(check: Check) -> Element:
     mark, tone = STATES[_CHECK_STATES[check.state]]
-    words = h("strong", check.text, cls="kb-strong") if check.state == "bad" else check.text
-    return pair(glyph(mark, check.state, tone=tone), words)
+    said = phrase(check.text)
+    return pair(
+        glyph(mark, check.state, tone=tone),
+        h("strong", said, cls="kb-strong") if check.state == "bad" else said,
+    )
 
 
 # ------------------------------------------------------------------------------------------- full texts
@@ -333,6 +341,6 @@ def _text_items(texts: tuple[FullText, ...]) -> Iterator[Element]:
         yield h(
             "details",
             h("summary", head, style="cursor:pointer"),
-            h("pre", text.text + more, cls="kb-pre"),
+            h("pre", text.text + more, cls="kb-pre", **own_way(text.text)),
             style="padding:2px 12px 4px 24px",
         )

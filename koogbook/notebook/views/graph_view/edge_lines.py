@@ -8,6 +8,7 @@ from typing import Any
 
 from koogbook.notebook.views.graph_view.layout import Rect, Route
 from koogbook.notebook.views.graph_view.model import EdgeRow
+from koogbook.notebook.views.look.isolates import name
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import cut_middle, text_width, thousands
 
@@ -102,8 +103,8 @@ def edge_label(edge: EdgeRow, rect: Rect, x: float, y: float) -> list[Element]:
         ),
         h(
             "text",
-            h("title", edge.label) if text != edge.label else None,
-            text,
+            h("title", name(edge.label)) if text != edge.label else None,
+            name(text),
             h("tspan", f"\u00d7{thousands(edge.taken)}", dx=5, font_weight=600) if edge.taken else None,
             x=rect.x + x + rect.width / 2,
             y=rect.y + y + 13,

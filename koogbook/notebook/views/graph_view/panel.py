@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from koogbook.notebook.views.graph_view.model import NodeDetail, VisitRow
+from koogbook.notebook.views.graph_view.model import EdgeRow, NodeDetail, VisitRow
 from koogbook.notebook.views.graph_view.text import KINDS, SHOWN_ENDS, tokens_or
+from koogbook.notebook.views.look.isolates import name, own_way, path_apart, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, duration, thousands
 from koogbook.notebook.views.look.pieces import STATES, Column, Tone, bar, chip, stats, status_word, table
@@ -11,27 +12,29 @@ from koogbook.notebook.views.look.pieces import STATES, Column, Tone, bar, chip,
 
 def node_panel(detail: NodeDetail) -> Element:
     """All about one node, at the side of a graph."""
-    about = [detail.path.replace("/", " / "), KINDS[detail.kind]]
+    about = [path_apart(detail.path).replace("/", " / "), KINDS[detail.kind]]
     if detail.note:
-        about.append(detail.note)
+        about.append(set_apart(detail.note))
     if detail.place:
-        about.append(f"defined in {detail.place}")
+        about.append(f"defined in {set_apart(detail.place)}")
     return h(
         "div",
         h(
             "div",
-            h("strong", detail.name, cls="kb-panel-title"),
+            h("strong", name(detail.name), cls="kb-panel-title"),
             chip(*_state_chip(detail)),
             cls="kb-pair kb-panel-head",
         ),
-        h("p", " \u00b7 ".join(about), cls="kb-p kb-small kb-quiet"),
-        h("p", h("code", detail.types, cls="kb-code kb-quiet"), cls="kb-p") if detail.types else None,
+        h("p", *sentence(" \u00b7 ".join(about)), cls="kb-p kb-small kb-quiet"),
+        h("p", h("code", *sentence(detail.types), cls="kb-code kb-quiet"), cls="kb-p")
+        if detail.types
+        else None,
         h("div", stats(detail.figures), cls="kb-block"),
         _visits(detail) if detail.visits else None,
         h(
             "div",
             h("h4", "Error", cls="kb-h4"),
-            h("pre", detail.error, cls="kb-pre kb-bad"),
+            h("pre", detail.error, cls="kb-pre kb-bad", **own_way(detail.error)),
             cls="kb-block",
         )
         if detail.error
@@ -44,7 +47,7 @@ def node_panel(detail: NodeDetail) -> Element:
                 h("span", f"visit {detail.output_visit}", cls="kb-small kb-quiet"),
                 cls="kb-h4",
             ),
-            h("pre", detail.output or "(an empty text)", cls="kb-pre"),
+            h("pre", detail.output or "(an empty text)", cls="kb-pre", **own_way(detail.output)),
             cls="kb-block",
         )
         if detail.output_visit
@@ -86,7 +89,7 @@ def _visits(detail: NodeDetail) -> Element:
         table(
             columns,
             [_visit_cells(row, longest, with_tokens) for row in shown],
-            f"Visits of {detail.name}",
+            f"Visits of {set_apart(detail.name)}",
             lambda place: "kb-t-accent" if shown[place].status == "running" else "",
         ),
         h("p", f"{count(left_out, 'earlier visit')} left out", cls="kb-p kb-quiet") if left_out else None,
@@ -101,6 +104,10 @@ def _visit_cells(row: VisitRow, longest: float, with_tokens: bool) -> list[Eleme
         cells += [tokens_or(row.tokens_in, ""), tokens_or(row.tokens_out, "")]
     cells.append(row.left_by if row.status == "visited" else status_word(row.status))
     return cells
+
+
+def _leads_to(edge: EdgeRow) -> list[Element | str]:
+    return sentence(f"{set_apart(edge.label or 'otherwise')} \u2192 {set_apart(edge.target_name)}")
 
 
 def _edges_out(detail: NodeDetail) -> Element:
@@ -118,7 +125,7 @@ def _edges_out(detail: NodeDetail) -> Element:
                 h(
                     "li",
                     h("span", str(place), cls="kb-quiet kb-small"),
-                    h("span", f"{edge.label or 'otherwise'} \u2192 {edge.target_name}"),
+                    h("span", *_leads_to(edge)),
                     h(
                         "span",
                         chip(f"taken \u00d7{edge.taken}", "accent" if edge.live else "")

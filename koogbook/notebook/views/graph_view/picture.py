@@ -14,6 +14,7 @@ from koogbook.notebook.views.graph_view.model import EdgeRow, GraphState, NodeRo
 from koogbook.notebook.views.graph_view.record import NodeStatus
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
+from koogbook.notebook.views.look.isolates import name, path_apart, sentence, set_apart, shortened, unmarked
 from koogbook.notebook.views.look.markup import Element, h, one_line
 from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width, thousands
 from koogbook.notebook.views.look.pieces import STATES, picture
@@ -45,7 +46,7 @@ def graph_picture(state: GraphState) -> Element | None:
     return picture(
         round(width + 2 * _MARGIN, 1),
         round(height + 2 * _MARGIN, 1),
-        f"Strategy graph {state.name}",
+        f"Strategy graph {set_apart(state.name)}",
         f"{count(len(state.nodes), 'node')}. {state.status}.",
         *shapes,
     )
@@ -111,7 +112,7 @@ class _Drawing:
     def _box(self, node: NodeRow) -> Box:
         if node.path in self._inner:
             width, height = self.size(node.path)
-            head = text_width(_name(node), _NAME, bold=True) + text_width(_second(node), _SMALL) + 60
+            head = text_width(_name(node), _NAME, bold=True) + _width(_second(node)) + 60
             return Box(node.path, max(width + 2 * _FRAME_PAD, head), height + _FRAME_HEAD + _FRAME_PAD)
         name = text_width(_name(node), _NAME, bold=True)
         if node.kind in ("start", "finish"):
@@ -119,10 +120,10 @@ class _Drawing:
         second = self._second(node)
         if self._steady:
             # Rounded up to steps: a longer text seldom moves what stands around it.
-            longest = max(text_width(second, _SMALL), text_width(_LIVE, _SMALL))
+            longest = max(_width(second), text_width(_LIVE, _SMALL))
             beside = float(_STEADY * ceil(longest / _STEADY))
         else:
-            beside = text_width(second, _SMALL)
+            beside = _width(second)
         wanted = max(name, beside) + _TEXT_LEFT + _TEXT_RIGHT
         return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
 
@@ -155,7 +156,7 @@ class _Drawing:
         mark, tone = STATES[node.status]
         return h(
             "g",
-            h("title", _described(node)),
+            h("title", *sentence(_described(node))),
             _focus(rect, 8),
             _halo(rect, 8) if node.path == self._selected else None,
             h(
@@ -169,13 +170,12 @@ class _Drawing:
             glyph_at(mark, rect.x + 10, rect.y + 10, tone=tone),
             h(
                 "text",
-                fit(_name(node), rect.width - 60, _NAME, bold=True),
+                name(fit(_name(node), rect.width - 60, _NAME, bold=True)),
                 h(
                     "tspan",
-                    fit(
+                    *_fitting(
                         _second(node),
                         max(rect.width - 60 - text_width(_name(node), _NAME, bold=True), 20),
-                        _SMALL,
                     ),
                     dx=8,
                     font_size=_SMALL,
@@ -188,7 +188,9 @@ class _Drawing:
                 font_weight=600,
                 fill="var(--kb-ink)",
             ),
-            live=does("select", node.path, name=_described(node), picked=node.path == self._selected),
+            live=does(
+                "select", node.path, name=unmarked(_described(node)), picked=node.path == self._selected
+            ),
         )
 
 
@@ -209,11 +211,9 @@ def _plain_node(node: NodeRow, rect: Rect, second: str, *, selected: bool, folde
         fill="var(--kb-paper)",
         stroke="var(--kb-ink2)",
     )
-    name = fit(_name(node), rect.width - _TEXT_LEFT - 8, _NAME, bold=True)
-    second = fit(second, rect.width - _TEXT_LEFT - 8, _SMALL)
     return h(
         "g",
-        h("title", _described(node)),
+        h("title", *sentence(_described(node))),
         _focus(rect, radius),
         _halo(rect, radius) if selected else None,
         outline if folded else None,
@@ -221,7 +221,7 @@ def _plain_node(node: NodeRow, rect: Rect, second: str, *, selected: bool, folde
         glyph_at(mark, rect.x + 11, middle - 7, tone=tone),
         h(
             "text",
-            name,
+            name(fit(_name(node), rect.width - _TEXT_LEFT - 8, _NAME, bold=True)),
             x=rect.x + _TEXT_LEFT,
             y=middle + 4.5 if pill else middle - 3,
             font_size=_NAME,
@@ -232,13 +232,13 @@ def _plain_node(node: NodeRow, rect: Rect, second: str, *, selected: bool, folde
         if pill
         else h(
             "text",
-            second,
+            *_fitting(second, rect.width - _TEXT_LEFT - 8),
             x=rect.x + _TEXT_LEFT,
             y=middle + 13,
             font_size=_SMALL,
             fill=_SECOND_COLOUR.get(node.status, "var(--kb-ink2)"),
         ),
-        live=does("select", node.path, name=_described(node), picked=selected),
+        live=does("select", node.path, name=unmarked(_described(node)), picked=selected),
     )
 
 
@@ -297,9 +297,9 @@ def _name(node: NodeRow) -> str:
 
 
 def _second(node: NodeRow) -> str:
-    """The second line of a box: visits, time and one fact; before the first visit its types."""
+    """The second line of a box: visits, time and one fact; before the first visit its types. Names are set apart."""
     if node.status == "not reached":
-        return cut_middle(one_line(node.types), 30)
+        return shortened(node.types, lambda types: cut_middle(one_line(types), 30))
     if node.status == "running":
         return f"visit {node.visits} \u00b7 " + (
             f"{duration(node.seconds)} so far" if node.seconds else "running"
@@ -307,15 +307,24 @@ def _second(node: NodeRow) -> str:
     if node.status == "stopped":
         return f"\u00d7{node.visits} \u00b7 {duration(node.seconds)} \u00b7 stopped"
     if node.status == "failed":
-        return f"failed \u00d7{node.failures} \u00b7 {one_line(node.fact).partition(':')[0]}"
+        return f"failed \u00d7{node.failures} \u00b7 {set_apart(one_line(node.fact).partition(':')[0])}"
     words = [f"\u00d7{node.visits}", duration(node.seconds)]
     if node.fact:
-        words.append(node.fact)
+        words.append(set_apart(node.fact))
     return " \u00b7 ".join(words)
 
 
+def _width(second: str) -> float:
+    return text_width(unmarked(second), _SMALL)
+
+
+def _fitting(second: str, width: float) -> list[Element | str]:
+    return sentence(shortened(second, lambda text: fit(text, width, _SMALL)))
+
+
 def _described(node: NodeRow) -> str:
-    words = [node.path, node.status]
+    """A node in words, its names set apart."""
+    words = [path_apart(node.path), node.status]
     if node.visits:
         words += [count(node.visits, "visit"), duration(node.seconds)]
-    return ", ".join([*words, node.fact] if node.fact else words)
+    return ", ".join([*words, set_apart(node.fact)] if node.fact else words)

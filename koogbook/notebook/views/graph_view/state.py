@@ -19,6 +19,7 @@ from koogbook.messages.message import Message
 from koogbook.notebook.views.graph_view.layout import back_links
 from koogbook.notebook.views.graph_view.model import EdgeRow, GraphState, NodeDetail, NodeRow, VisitRow
 from koogbook.notebook.views.graph_view.record import NodeRecord
+from koogbook.notebook.views.look.isolates import path_apart, set_apart
 from koogbook.notebook.views.look.measure import count, cut_end, duration, thousands
 from koogbook.runtime.shape import EdgeShape, GraphShape, NodeShape
 
@@ -219,7 +220,11 @@ def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str
 
 
 def _types(node: NodeShape) -> str:
-    return "" if node.kind in ("start", "finish") else f"{node.input_type} \u2192 {node.output_type}"
+    return (
+        ""
+        if node.kind in ("start", "finish")
+        else f"{set_apart(node.input_type)} \u2192 {set_apart(node.output_type)}"
+    )
 
 
 # ------------------------------------------------------------------------------------------- the sentence
@@ -248,7 +253,9 @@ def _sentence(
         where = f" in {_short(shape, failed[-1])}" if failed else ""
         if ending.cancelled:
             return "stopped", _joined(f"stopped{where} after {time}", after)
-        return "failed", _joined(f"failed{where} after {time}: {cut_end(ending.error, 120)}", after)
+        return "failed", _joined(
+            f"failed{where} after {time}: {set_apart(cut_end(ending.error, 120))}", after
+        )
     if running:
         path = running[-1]
         visit = records[path].visit
@@ -264,7 +271,7 @@ def _sentence(
 
 
 def _short(shape: GraphShape, path: str) -> str:
-    return path.removeprefix(f"{shape.name}/")
+    return path_apart(path.removeprefix(f"{shape.name}/"))
 
 
 def _joined(*parts: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koogbook.notebook.views.graph_view.model import EdgeRow, GraphState, NodeDetail, NodeRow
+from koogbook.notebook.views.look.isolates import unmarked
 from koogbook.notebook.views.look.measure import count, duration, plain, thousands, wrapped
 
 #: A long list is shown with so many of its first and of its last entries.
@@ -22,7 +23,7 @@ def graph_text(state: GraphState) -> str:
     """The view as ASCII text of at most 100 columns."""
     run = f"   run {plain(state.run, 20)}" if state.run else ""
     head = f"Strategy graph   {plain(state.name, 30)}{run}"
-    lines = [head, *wrapped(plain(state.status)), ""]
+    lines = [head, *wrapped(plain(unmarked(state.status))), ""]
     lines.append(f"  {'node':<24}  {'state':<11}  {'visits':>6}  {'time':>11}  then, how often, ^ leads back")
     lines.append(f"  {'-' * 24}  {'-' * 11}  {'-' * 6}  {'-' * 11}  {'-' * 36}")
     out: dict[str, list[EdgeRow]] = {}
@@ -84,7 +85,7 @@ def _target(edge: EdgeRow) -> str:
 
 def _detail_lines(detail: NodeDetail) -> list[str]:
     place = f"   defined in {plain(detail.place, 30)}" if detail.place else ""
-    lines = [f"Selected: {plain(detail.path, 50)}   {KINDS[detail.kind]}{place}"]
+    lines = wrapped(f"Selected: {plain(detail.path, 50)}   {KINDS[detail.kind]}{place}", 100, indent="")
     if detail.visits:
         lines.append(f"  {'visit':>5}  {'time':>12}  {'in':>8}  {'out':>8}  left by")
         lines += [

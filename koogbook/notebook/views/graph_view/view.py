@@ -9,6 +9,13 @@ from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.text import SHOWN_ENDS, changed_lines, graph_text
 from koogbook.notebook.views.look.controls import button, field, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import (
+    path_apart,
+    phrase,
+    sentence,
+    set_apart,
+    told_apart,
+)
 from koogbook.notebook.views.look.markup import Element, Theme, h, svg_bytes
 from koogbook.notebook.views.look.measure import count, duration, thousands
 from koogbook.notebook.views.look.pieces import (
@@ -42,8 +49,10 @@ def graph_element(state: GraphState) -> Element:
     return frame(
         icon="graph",
         title="Strategy graph",
-        name=f"{state.name} \u00b7 run {state.run}" if state.run else state.name,
-        status=status_line(state.status_word, state.status),
+        name=phrase(f"{set_apart(state.name)} \u00b7 run {set_apart(state.run)}")
+        if state.run
+        else state.name,
+        status=status_line(state.status_word, phrase(state.status)),
         body=body,
         foot=foot,
         legend=[legend_word(status) for status in shown],
@@ -73,7 +82,7 @@ def _tools(state: GraphState) -> Element:
 def spoken(state: GraphState) -> str:
     """What is worth saying aloud: what runs, how it ended; not the time that passes."""
     running = [node.name for node in state.nodes if node.status == "running"]
-    return f"running {running[-1]}" if running else state.status
+    return f"running {set_apart(running[-1])}" if running else state.status
 
 
 def graph_main(state: GraphState) -> Element:
@@ -109,7 +118,7 @@ def graph_svg(state: GraphState, theme: Theme) -> bytes:
         drawn = picture(
             420,
             48,
-            f"Strategy graph {state.name}",
+            f"Strategy graph {set_apart(state.name)}",
             text,
             h("text", text, x=14, y=28, font_size=12, fill="var(--kb-ink)"),
         )
@@ -118,7 +127,7 @@ def graph_svg(state: GraphState, theme: Theme) -> bytes:
 
 def _to_do(state: GraphState) -> list[Element]:
     changed = [
-        h("div", status_glyph("edited"), h("span", text), cls="kb-todo kb-t-sunk")
+        h("div", status_glyph("edited"), h("span", phrase(told_apart(text))), cls="kb-todo kb-t-sunk")
         for text in changed_lines(state)
     ]
     return changed + [
@@ -128,7 +137,7 @@ def _to_do(state: GraphState) -> list[Element]:
             h(
                 "span",
                 h("strong", "To do: " if finding.level == "error" else "To look at: ", cls="kb-strong"),
-                f"{finding.text} {finding.remedy}",
+                *sentence(f"{told_apart(finding.text)} {told_apart(finding.remedy)}"),
             ),
             cls="kb-todo",
         )
@@ -149,7 +158,7 @@ def _all_nodes(state: GraphState) -> Element:
             columns,
             [
                 (
-                    h("code", node.path.removeprefix(f"{state.name}/"), cls="kb-code"),
+                    h("code", *sentence(path_apart(node.path.removeprefix(f"{state.name}/"))), cls="kb-code"),
                     status_word(node.status),
                     thousands(node.visits),
                     duration(node.seconds) if node.visits else "never",
@@ -157,7 +166,7 @@ def _all_nodes(state: GraphState) -> Element:
                 )
                 for node in rows
             ],
-            f"Nodes of {state.name} in the order of their definition",
+            f"Nodes of {set_apart(state.name)} in the order of their definition",
         ),
         h(
             "p",

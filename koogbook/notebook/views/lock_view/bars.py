@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from koogbook.notebook.views.lock_view.marks import bar_marks
-from koogbook.notebook.views.lock_view.names import turned
 from koogbook.notebook.views.lock_view.rows import SessionRow
 from koogbook.notebook.views.lock_view.sheet import Place, Sheet
 from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
+from koogbook.notebook.views.look.isolates import sentence, set_apart, turned, unmarked
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import cut_end, duration, text_width
 
@@ -82,21 +82,21 @@ def session_bar(
             )
         )
     words = described(row)
-    live = does(select, str(row.number), name=words, picked=selected) if select else None
-    return h("g", h("title", words), *shapes, live=live)
+    live = does(select, str(row.number), name=unmarked(words), picked=selected) if select else None
+    return h("g", h("title", *sentence(words)), *shapes, live=live)
 
 
 def described(row: SessionRow) -> str:
-    """One session in words."""
-    words = [f"{row.mode} {row.who}, {row.place}", row.word]
-    if row.waited > 0.0005:
+    """One session in words, its names set apart."""
+    words = [f"{row.mode} {set_apart(row.who)}, {set_apart(row.place)}", row.word]
+    if row.queued:
         words.append(f"waited {duration(row.waited)}")
     if row.held is not None:
         words.append(f"held {duration(row.held)}")
     if row.outcome == "refused":
-        words.append(f"{row.first_mode} session from {row.first} still open")
+        words.append(f"{row.first_mode} session from {set_apart(row.first)} still open")
     if row.error:
-        words.append(cut_end(row.error, 120))
+        words.append(set_apart(cut_end(row.error, 120)))
     return ", ".join(words)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from numbers import Real
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -61,7 +62,7 @@ class LockView(View[LockState]):
         if selected is not None:
             self.select(str(self._session(str(selected)).number))
         if at is not None:
-            self._go_to(at)
+            self._go_to(_seconds_of(at))
 
     def look(self) -> LockState:
         """The sessions so far, or at the moment of the replay."""
@@ -132,8 +133,15 @@ class LockView(View[LockState]):
         """Do what a click does: ``view.act("select", "3")``; whatever it is, a replay that plays stops.
 
         Raises:
+            TypeError: The value is no text.
             ViewError: This view cannot do that; the message names what it can.
         """
+        given: object = value
+        if not isinstance(given, str):
+            raise TypeError(
+                f"act takes its value as text, as a click gives it, not {given!r:.60}. Nothing was done. "
+                "view.act('select', '3') selects session 3."
+            )
         if do != "play":
             self._pause()
         super().act(do, value)
@@ -260,7 +268,7 @@ class LockView(View[LockState]):
         seconds = self._seconds()
         if math.isnan(at) or at < 0:
             raise ViewError(
-                f"{at if given is None else given!r} is no moment of this run. "
+                f"{at if given is None else given!r:.60} is no moment of this run. "
                 f"Give seconds from 0 to {seconds:.6g}, counted from its first session."
             )
         self._at = None if at >= seconds else at
@@ -345,6 +353,25 @@ class LockView(View[LockState]):
         return self._given if self._run is None else self._run.events
 
 
+def _seconds_of(at: object) -> float:
+    """A moment in seconds, which came from Python.
+
+    Raises:
+        TypeError: It is no number.
+        ViewError: It is larger than any float.
+    """
+    if isinstance(at, bool) or not isinstance(at, Real):
+        raise TypeError(
+            f"at is a number of seconds since the first session, not {at!r:.60}. Nothing is shown."
+        )
+    try:
+        return float(at)
+    except OverflowError as problem:
+        raise ViewError(
+            "at is no moment of this run: the number is too large. Nothing is shown."
+        ) from problem
+
+
 def session_numbered(value: str, order: Sequence[SessionRow]) -> SessionRow:
     """The session of a number, which came with a click or from Python.
 
@@ -377,11 +404,22 @@ def locks(
     if isinstance(run, str | Path):
         return LockView(load_trace(run), selected=selected, at=at, source=Path(run).name)
     if not isinstance(run, Run) and not _are_events(run):
-        raise TypeError(
-            f"locks takes a run, or a sequence of events, not {run!r:.60}. A trace file is given by its path."
-        )
+        raise TypeError(f"locks takes a run, or a sequence of events, not {_instead(run)}")
     return LockView(run, selected=selected, at=at)
 
 
 def _are_events(given: object) -> bool:
     return isinstance(given, Sequence) and all(isinstance(one, Event) for one in given)
+
+
+def _instead(given: object) -> str:
+    """What was given, and how one gets from it to what is taken."""
+    from koogbook.notebook.views.lab_view.lock_race import LockRaceView
+
+    if isinstance(given, LockRaceView):
+        return 'a lock race. The events on one of its locks are: kb.locks(race.events("fair")).'
+    if isinstance(given, View):
+        return f"another view: {given.title}. Give what that is of."
+    if isinstance(given, Iterator | Set):
+        return f"{given!r:.60}. Give a list: kb.locks(list(events))."
+    return f"{given!r:.60}. A trace file is given by its path."

@@ -18,6 +18,7 @@ ENDED: dict[Outcome, Mark] = {
     "ended": STATES["done"],
     "open": STATES["open"],
     "waiting": STATES["waiting"],
+    "asking": STATES["not reached"],
     "refused": STATES["refused"],
     "timed out": STATES["timed out"],
     "gave up": STATES["skipped"],

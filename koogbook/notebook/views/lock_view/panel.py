@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from koogbook.notebook.views.lock_view.marks import outcome_word
-from koogbook.notebook.views.lock_view.names import name, sentence, set_apart
 from koogbook.notebook.views.lock_view.refusal import refusal
 from koogbook.notebook.views.lock_view.rows import SessionRow
 from koogbook.notebook.views.lock_view.state import LockState, SelectedSession
 from koogbook.notebook.views.lock_view.text import not_yet, position, session_figures
 from koogbook.notebook.views.look.controls import button
+from koogbook.notebook.views.look.isolates import name, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import duration
 from koogbook.notebook.views.look.pieces import stats, status_word
@@ -18,13 +18,13 @@ WIDE_PART = "flex:2 1 620px"
 _MOST_NAMES = 12
 
 
-def session_panel(state: LockState, *, steps: bool = True, python: str = "view.selected") -> Element | None:
+def session_panel(state: LockState, *, steps: bool = True, python: str = ".selected") -> Element | None:
     """All about the selected session; None where none is selected.
 
     Args:
         state: What is shown.
         steps: Whether there are buttons for the session before and after it.
-        python: The expression that gives the session.
+        python: The attribute of the view that gives the session.
     """
     if state.later is not None:
         return h(
@@ -50,7 +50,7 @@ def session_panel(state: LockState, *, steps: bool = True, python: str = "view.s
             cls="kb-p kb-small kb-quiet",
         ),
         h("div", stats(session_figures(row)), cls="kb-block"),
-        *_facts(row, state.selected.waited_for),
+        *_facts(row, state.selected.waited_for, state.selected.waited_for_more),
         h("div", refusal(row), cls="kb-block") if row.outcome == "refused" else None,
         h(
             "div",
@@ -63,7 +63,7 @@ def session_panel(state: LockState, *, steps: bool = True, python: str = "view.s
         else None,
         h(
             "p",
-            "in Python: ",
+            "in Python: the view's ",
             h("code", python, cls="kb-code"),
             cls="kb-p kb-small kb-quiet kb-live",
         ),
@@ -105,10 +105,10 @@ def _head(who: str, outcome: Element, selected: SelectedSession | None) -> Eleme
     )
 
 
-def _facts(row: SessionRow, waited_for: tuple[str, ...]) -> list[Element]:
+def _facts(row: SessionRow, waited_for: tuple[str, ...], more: int) -> list[Element]:
     facts: list[tuple[str, str]] = []
     if waited_for:
-        more = len(waited_for) - _MOST_NAMES
+        more += max(len(waited_for) - _MOST_NAMES, 0)
         names = ", ".join(waited_for[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
         waits = row.outcome == "waiting" and not row.stopped
         facts.append(("waits for " if waits else "waited for ", names))

@@ -9,12 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from koogbook.notebook.views.lock_view.bars import BAR, ROW, reach, session_bar
-from koogbook.notebook.views.lock_view.names import turned, unmarked
 from koogbook.notebook.views.lock_view.overview import overview
 from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow
 from koogbook.notebook.views.lock_view.sheet import WIDE, Sheet
 from koogbook.notebook.views.lock_view.state import WINDOW, Lane, LockState
 from koogbook.notebook.views.lock_view.strip import strip
+from koogbook.notebook.views.look.isolates import name as own
+from koogbook.notebook.views.look.isolates import turned
 from koogbook.notebook.views.look.markup import Element, h, number, one_line
 from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width
 from koogbook.notebook.views.look.pieces import picture
@@ -46,6 +47,7 @@ def lock_picture(state: LockState, *, sheet: Sheet = WIDE, select: str = "", zoo
     if not state.goes_on and state.total > WINDOW:
         above, top = overview(state, sheet, zoom)
     y = top + _AXIS
+    bands: list[tuple[float, float]] = []
     lanes = drawing.lanes
     for place, lane in enumerate(lanes):
         paper = "var(--kb-paper)" if place % 2 else "var(--kb-sunk)"
@@ -62,6 +64,7 @@ def lock_picture(state: LockState, *, sheet: Sheet = WIDE, select: str = "", zoo
                 transform=f"translate(0 {number(y)})",
             )
         )
+        bands.append((y, y + height))
         y += height
     below, rest = y, h("g")
     if drawing.left_out:
@@ -71,12 +74,12 @@ def lock_picture(state: LockState, *, sheet: Sheet = WIDE, select: str = "", zoo
         sheet.width,
         below,
         "Lock view",
-        unmarked(f"{state.status}. {state.counts}. {state.waits}"),
+        f"{state.status}. {state.counts}. {state.waits}",
         h("g", *above),
         h("g", *drawing.axis(top)),
         h("g", *shapes),
         rest,
-        h("g", *drawing.moment(top, y)),
+        h("g", *drawing.moment(top, bands)),
     )
     # On a page that is written from right to left the picture stays as it is.
     attributes = {**drawn_picture.attributes, "style": sheet.style, "direction": "ltr"}
@@ -187,21 +190,48 @@ class _Drawing:
         lines = "".join(f"M{number(self.x(tick))} {top}V{number(height)}" for tick in self._ticks())
         return h("path", d=lines, stroke="var(--kb-line2)")
 
-    def moment(self, top: float, bottom: float) -> list[Element]:
-        """The line of now, while something is not over, or of the moment that a replay shows."""
+    def moment(self, top: float, bands: Sequence[tuple[float, float]]) -> list[Element]:
+        """The line of now, while something is not over, or of the moment that a replay shows.
+
+        ``bands`` are the top and the bottom of each lane.
+        """
         moment = self._moment()
         if moment is None:
             return []
         x, word, width = moment
+        middle = max(x, width / 2 + 2)  # The word does not leave the picture.
+        axis = top + _AXIS
+        # Where the names stand above the lanes, the line leaves them out as the grid does.
+        parts = (
+            [(top + 22, max((bottom for _, bottom in bands), default=axis))]
+            if self._sheet.beside
+            else [(top + 22, axis), *((above + _HEAD - 4, bottom) for above, bottom in bands)]
+        )
         return [
             h(
                 "path",
-                d=f"M{number(x)} {number(top + 22)}V{number(bottom)}",
+                d="".join(f"M{number(x)} {number(start)}V{number(end)}" for start, end in parts),
                 stroke="var(--kb-accent)",
                 stroke_width=1.5,
             ),
-            h("rect", x=x - width / 2, y=top + 5, width=width, height=17, rx=8.5, fill="var(--kb-accent)"),
-            h("text", word, x=x, y=top + 17.5, font_size=11, fill="var(--kb-paper)", text_anchor="middle"),
+            h(
+                "rect",
+                x=middle - width / 2,
+                y=top + 5,
+                width=width,
+                height=17,
+                rx=8.5,
+                fill="var(--kb-accent)",
+            ),
+            h(
+                "text",
+                word,
+                x=middle,
+                y=top + 17.5,
+                font_size=11,
+                fill="var(--kb-paper)",
+                text_anchor="middle",
+            ),
         ]
 
     def _moment(self) -> tuple[float, str, float] | None:
@@ -229,7 +259,7 @@ class _Drawing:
         follows = not sheet.beside and not direction
         name = h(
             "text",
-            h("title", lane.context) if shown != lane.context else None,
+            h("title", own(lane.context)) if shown != lane.context else None,
             shown,
             h("tspan", joined, dx=8, **small) if follows else None,
             x=14,

@@ -1,4 +1,4 @@
-"""Who holds a lock and who waits for it, in the order in which it is given."""
+"""Who holds a lock, who waits for it and who has just asked, in the order in which it is given."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from koogbook.events import SessionMode
-from koogbook.notebook.views.lock_view.names import set_apart
-from koogbook.notebook.views.lock_view.rows import SessionRow, Stopped
+from koogbook.notebook.views.lock_view.rows import Outcome, SessionRow, Stopped
+from koogbook.notebook.views.look.isolates import set_apart
 from koogbook.notebook.views.look.measure import count
+
+#: In each context first who holds the lock, then the queue, then who has only just asked.
+_ORDER: dict[Outcome, int] = {"open": 0, "waiting": 1, "asking": 2}
 
 _HOLDS: dict[Stopped, str] = {"": "holds", "run": "holds", "trace": "held"}
 
 
 class QueueRow(Struct, frozen=True, kw_only=True):
-    """A session that holds a lock or waits for it, now; ``number`` is its number."""
+    """A session that holds a lock, waits for it or has just asked for it, now; ``number`` is its number."""
 
     number: int
     context: str
@@ -27,10 +30,11 @@ class QueueRow(Struct, frozen=True, kw_only=True):
     since: float
     waits_for: tuple[str, ...]
     holds: bool
+    asks: bool = False
 
 
 def queue_rows(rows: Sequence[SessionRow], now: float) -> tuple[QueueRow, ...]:
-    """Who holds a lock and who waits for it; ``now`` is in seconds since the first event."""
+    """Who holds a lock, waits for it or has just asked; ``now`` is in seconds since the first event."""
     names = {row.number: row.who for row in rows if not row.over}
     found: list[QueueRow] = []
     place: Counter[tuple[str, str]] = Counter()
@@ -41,23 +45,36 @@ def queue_rows(rows: Sequence[SessionRow], now: float) -> tuple[QueueRow, ...]:
             QueueRow(
                 number=row.number,
                 context=row.context,
-                place=_HOLDS[row.stopped] if row.outcome == "open" else _ordinal(place[row.run, row.context]),
+                place=_place(row, place[row.run, row.context]),
                 mode=row.mode,
                 who=row.who,
                 code=row.place,
                 since=now - (row.opened if row.acquired is None else row.acquired),
                 waits_for=tuple(names[number] for number in row.ahead if number in names),
                 holds=row.outcome == "open",
+                asks=row.outcome == "asking",
             )
         )
     return tuple(found)
 
 
+def _place(row: SessionRow, position: int) -> str:
+    if row.outcome == "open":
+        return _HOLDS[row.stopped]
+    return "asks" if row.outcome == "asking" else _ordinal(position)
+
+
 def _waiting_in_order(rows: Sequence[SessionRow]) -> list[SessionRow]:
-    """What is not over: in each context first who holds the lock, then who waits, in the order of the queue."""
+    """What is not over: in each context in the order of the queue."""
     return sorted(
         (row for row in rows if not row.over),
-        key=lambda row: (row.run, row.context, row.outcome != "open", len(row.ahead), row.number),
+        key=lambda row: (
+            row.run,
+            row.context,
+            _ORDER[row.outcome],
+            len(row.ahead) + row.ahead_more,
+            row.number,
+        ),
     )
 
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from koogbook.code_place import CodeExcerpt
 from koogbook.events import SessionMode
-from koogbook.notebook.views.lock_view.names import name, sentence, set_apart
 from koogbook.notebook.views.lock_view.rows import SessionRow
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import name, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import cut_end
 

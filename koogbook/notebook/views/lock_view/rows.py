@@ -25,7 +25,9 @@ from koogbook.events import (
     SessionWaiting,
 )
 
-Outcome = Literal["committed", "discarded", "ended", "open", "waiting", "refused", "timed out", "gave up"]
+Outcome = Literal[
+    "committed", "discarded", "ended", "open", "waiting", "asking", "refused", "timed out", "gave up"
+]
 
 #: What went wrong in such a way that somebody should look at it.
 ERRORS: frozenset[Outcome] = frozenset({"discarded", "refused", "timed out"})
@@ -41,11 +43,14 @@ _LEFT_OPEN: dict[tuple[Outcome, Stopped], str] = {
     ("open", "run"): "never closed",
     ("open", "trace"): "open at the end of the trace",
     ("waiting", "trace"): "waiting at the end of the trace",
+    ("asking", "trace"): "asking at the end of the trace",
 }
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
     """One session. Times are seconds since the first event; ``end`` is now for one that is not over.
+
+    ``asking`` is one that has just been asked for: it neither has the lock nor stands in the queue.
 
     ``acquired`` is None for one that never held the lock, ``queued`` says that it had to wait, and ``ahead`` for which
     sessions. ``messages`` and ``tokens`` are those of the prompt that was committed, ``slow`` is how long it had been
@@ -65,6 +70,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     end: float
     queued: bool = False
     ahead: tuple[int, ...] = ()
+    ahead_more: int = 0
     messages: int = 0
     tokens: int = 0
     error: str = ""
@@ -98,13 +104,14 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
     @property
     def over(self) -> bool:
-        """Neither open nor waiting."""
-        return self.outcome not in ("open", "waiting")
+        """Neither open nor waiting nor asking."""
+        return self.outcome not in ("open", "waiting", "asking")
 
 
 def begin_of(events: Sequence[Event]) -> float:
     """The time of the first session event on the monotonic clock; 0 without one."""
-    return next((event.at for event in events if isinstance(event, SessionEvent)), 0.0)
+    # A trace need not have them in the order of their times.
+    return min((event.at for event in events if isinstance(event, SessionEvent)), default=0.0)
 
 
 def on_one_clock(events: Sequence[Event]) -> tuple[Event, ...]:
@@ -186,7 +193,7 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float, numbers: _Num
             mode=event.mode,
             who=event.who or event.path.rpartition("/")[2] or "a task",
             place=event.place,
-            outcome="waiting",
+            outcome="asking",
             opened=at,
             acquired=None,
             end=at,
@@ -194,7 +201,7 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float, numbers: _Num
     match event:
         case SessionWaiting():
             ahead = tuple(numbers.known(event.run_id, number) for number in event.ahead)
-            return replace(row, queued=True, ahead=ahead)
+            return replace(row, outcome="waiting", queued=True, ahead=ahead, ahead_more=event.ahead_more)
         case SessionAcquired():
             return replace(row, acquired=at, outcome="open")
         case SessionCommitted():
@@ -224,7 +231,7 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float, numbers: _Num
 
 def _unfinished(row: SessionRow, now: float, run_over: bool, all_there: bool) -> SessionRow:
     """A session that is not over; one that was cancelled while it waited never had the lock, and its run is over."""
-    if run_over and row.outcome == "waiting":
+    if run_over and row.outcome in ("waiting", "asking"):
         return replace(row, end=now, outcome="gave up")
     stopped: Stopped = ("run" if run_over else "trace") if all_there else ""
     return replace(row, end=now, stopped=stopped)

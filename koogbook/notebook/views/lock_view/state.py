@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook.events import Event, Notice
-from koogbook.notebook.views.lock_view.names import set_apart
 from koogbook.notebook.views.lock_view.queue import QueueRow, next_up, queue_rows
 from koogbook.notebook.views.lock_view.rows import (
     ERRORS,
@@ -19,12 +18,16 @@ from koogbook.notebook.views.lock_view.rows import (
     begin_of,
     session_rows,
 )
+from koogbook.notebook.views.look.isolates import set_apart
 from koogbook.notebook.views.look.measure import count, duration, thousands
 
 __all__ = ["LockState", "SessionRow", "lock_state", "lock_state_at", "with_selection"]
 
 #: How many sessions an enlarged part of a long run has.
 WINDOW = 200
+
+#: Seconds that no clock tells apart: what is not longer is a moment.
+_MOMENT = 1e-9
 
 #: Outcomes in the order of the counts sentence, with the words for them.
 _COUNTED: tuple[tuple[Outcome, str], ...] = (
@@ -33,6 +36,7 @@ _COUNTED: tuple[tuple[Outcome, str], ...] = (
     ("ended", "{} read and ended"),
     ("open", "{} open"),
     ("waiting", "{} waiting"),
+    ("asking", "{} asking"),
     ("refused", "{} refused"),
     ("timed out", "{} timed out"),
     ("gave up", "{} gave up waiting"),
@@ -75,6 +79,7 @@ class SelectedSession(Struct, frozen=True, kw_only=True):
     position: int
     total: int
     waited_for: tuple[str, ...]
+    waited_for_more: int = 0
 
 
 class LockState(Struct, frozen=True, kw_only=True):
@@ -126,6 +131,7 @@ def lock_state(events: Sequence[Event], *, now: float | None = None, source: str
     begin = begin_of(events)
     last = max((event.at for event in events), default=0.0)
     end = max(last if now is None else now, begin) - begin
+    end = end if end > _MOMENT else 0.0
     rows = session_rows(events, begin, end, all_there=now is None)
     notes = tuple(
         event.text for event in events if isinstance(event, Notice) and event.kind.startswith("trace_")
@@ -178,7 +184,11 @@ def with_selection(state: LockState, number: int | None) -> LockState:
         return replace(state, selected=None, later=row)
     waited_for = tuple(_named(ahead, known) for ahead in now.ahead) if now.queued else ()
     selected = SelectedSession(
-        row=now, position=order.index(row) + 1, total=len(order), waited_for=waited_for
+        row=now,
+        position=order.index(row) + 1,
+        total=len(order),
+        waited_for=waited_for,
+        waited_for_more=now.ahead_more,
     )
     return replace(state, selected=selected, later=None)
 
@@ -192,7 +202,7 @@ def with_zoom(state: LockState, first: int | None) -> LockState:
     last = first + WINDOW
     begin = order[first].opened
     end = order[last].opened if last < len(order) else state.seconds
-    if end <= begin:
+    if end - begin <= _MOMENT:
         begin, end = 0.0, state.seconds
     return replace(state, zoom=Zoom(first=first + 1, last=last, begin=begin, end=end))
 
@@ -245,23 +255,29 @@ def _sentence(rows: Sequence[SessionRow], queue: Sequence[QueueRow], stopped: St
     if not rows:
         return "not reached", "nothing has run yet: no session was opened"
     holding = [row for row in queue if row.holds]
-    waiting = len(queue) - len(holding)
+    asking = sum(row.asks for row in queue)
+    waiting = len(queue) - len(holding) - asking
+    asks = f", {thousands(asking)} asking" if asking else ""
     if holding:
         first = holding[0]
         others = f" and {len(holding) - 1} more" if len(holding) > 1 else ""
         tail = f", {thousands(waiting)} waiting" if waiting else ", nobody waits"
-        held = f"{first.mode} {set_apart(first.who)} holds {set_apart(first.context)}{others}{tail}"
+        held = f"{first.mode} {set_apart(first.who)} holds {set_apart(first.context)}{others}{tail}{asks}"
         return "no result yet" if stopped else "holds", f"{_WHILE[stopped]}{held}"
     if waiting:
-        said = f"{thousands(waiting)} waiting, nobody holds a lock"
+        said = f"{thousands(waiting)} waiting, nobody holds a lock{asks}"
         return "no result yet" if stopped else "waiting", f"{_WHILE[stopped]}{said}"
+    if asking:
+        said = f"{thousands(asking)} asking for a lock, nobody holds one"
+        return "no result yet" if stopped else "running", f"{_WHILE[stopped]}{said}"
     troubles = [
         text.format(thousands(number))
         for outcome, text in _COUNTED
         if outcome in ("discarded", "refused", "timed out", "gave up")
         and (number := sum(row.outcome == outcome for row in rows))
     ]
-    word = "refused" if any(row.outcome in ("refused", "timed out") for row in rows) else "done"
+    outcomes = {row.outcome for row in rows}
+    word = next((one for one in ("refused", "timed out", "discarded") if one in outcomes), "done")
     over = "1 session, over" if len(rows) == 1 else f"all {count(len(rows), 'session')} over"
     return word, over + (f", {', '.join(troubles)}" if troubles else "")
 
@@ -279,12 +295,12 @@ def _counts(rows: Sequence[SessionRow], lanes: int, runs: int) -> str:
 
 def _waits(rows: Sequence[SessionRow]) -> str:
     slow = [row for row in rows if row.slow]
-    longest = max(rows, key=lambda row: row.waited, default=None)
-    if longest is None:
+    if not rows:
         return ""
+    longest = max((row for row in rows if row.queued), key=lambda row: row.waited, default=None)
     text = (
         f"Longest wait {duration(longest.waited)} ({set_apart(longest.who)})."
-        if longest.waited > 0.0005
+        if longest is not None
         else "No session had to wait."
     )
     if slow:

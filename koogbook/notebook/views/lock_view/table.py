@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from koogbook.notebook.views.lock_view.marks import outcome_word
-from koogbook.notebook.views.lock_view.names import name
 from koogbook.notebook.views.lock_view.picture import run_names
 from koogbook.notebook.views.lock_view.rows import SessionRow
 from koogbook.notebook.views.lock_view.state import LockState
 from koogbook.notebook.views.look.controls import row_does, text_button
+from koogbook.notebook.views.look.isolates import name
 from koogbook.notebook.views.look.markup import Attribute, Element, h
 from koogbook.notebook.views.look.measure import count, duration, thousands
 from koogbook.notebook.views.look.pieces import Column, table
@@ -97,7 +97,7 @@ def _cells(row: SessionRow, runs: Mapping[str, str]) -> list[Element | str]:
         *([runs.get(row.run, "-").removeprefix("run ")] if runs else []),
         h("code", name(row.place), cls="kb-code"),
         duration(row.opened),
-        duration(row.waited) if row.waited > 0.0005 else "-",
+        duration(row.waited) if row.queued else "-",
         "never" if row.held is None else duration(row.held),
         outcome_word(row),
     ]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from koogbook.notebook.views.lock_view.names import set_apart, unmarked
 from koogbook.notebook.views.lock_view.picture import run_names
 from koogbook.notebook.views.lock_view.queue import QueueRow
 from koogbook.notebook.views.lock_view.refusal import ERROR, code_lines, remedy, what_happened, why
 from koogbook.notebook.views.lock_view.rows import ERRORS, SessionRow
 from koogbook.notebook.views.lock_view.state import Lane, LockState, SelectedSession
+from koogbook.notebook.views.look.isolates import set_apart, unmarked
 from koogbook.notebook.views.look.measure import count, duration, plain, thousands, wrapped
 
 _ENDS = 20
@@ -249,7 +249,7 @@ def session_figures(row: SessionRow) -> list[tuple[str, str]]:
     waits = f"{duration(row.waited)}{so_far if row.acquired is None else ''}"
     figures = [
         ("asked at", duration(row.opened)),
-        ("waited", waits if row.waited > 0.0005 else "no"),
+        ("waited", waits if row.queued else "no"),
         ("held", "never" if row.held is None else f"{duration(row.held)}{so_far}"),
     ]
     if row.outcome == "committed":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from koogbook.notebook.views.lock_view.names import sentence, unmarked
 from koogbook.notebook.views.lock_view.sheet import NARROW, WIDE, Sheet
 from koogbook.notebook.views.lock_view.state import WINDOW, LockState
 from koogbook.notebook.views.lock_view.text import zoomed
 from koogbook.notebook.views.look.controls import button, slider
+from koogbook.notebook.views.look.isolates import sentence, unmarked
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import duration
 
@@ -30,9 +30,11 @@ _BUTTONS = (
     "min-width:max-content;display:flex;gap:2px;padding-left:8px"
 )
 _SLIDER = f"display:flex;flex:1 1 200px;margin-left:calc({_share(NARROW, NARROW.left)} - {_HALF_THUMB}px)"
-_END = "flex:0 0 {};padding-left:6px".format(
-    _by_width(*(f"{_share(sheet, sheet.right)} - {_HALF_THUMB}px" for sheet in (WIDE, NARROW)))
-)
+#: Right of the axis there is no room for it where the picture is narrow: it stands at the end of the line above.
+_END = (
+    "flex:0 0 {};display:flex;justify-content:flex-end;padding-right:8px;box-sizing:border-box;"
+    "margin-top:clamp(-52px,(100% - 761px)*999,0px)"
+).format(_by_width(*(f"{_share(sheet, sheet.right)} - {_HALF_THUMB}px" for sheet in (WIDE, NARROW))))
 _FRAME = (
     f"display:flex;flex-wrap:wrap;align-items:center;width:100%;max-width:{round(WIDE.width * WIDE.scales[1])}px;"
     "margin:0 auto"

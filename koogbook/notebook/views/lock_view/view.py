@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from koogbook.notebook.views.lock_view.marks import ENDED, SLOW, STOPPED, key, marked
-from koogbook.notebook.views.lock_view.names import name, sentence, set_apart, unmarked
 from koogbook.notebook.views.lock_view.panel import WIDE_PART, session_panel
 from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.refusal import refusal
@@ -17,7 +16,8 @@ from koogbook.notebook.views.lock_view.text import queue_title
 from koogbook.notebook.views.lock_view.track import enlarged, track
 from koogbook.notebook.views.look.controls import button, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
-from koogbook.notebook.views.look.markup import Element, h, visible
+from koogbook.notebook.views.look.isolates import name, phrase, sentence, set_apart
+from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, duration
 from koogbook.notebook.views.look.pieces import (
     STATES,
@@ -54,15 +54,13 @@ def lock_element(state: LockState) -> Element:
     return frame(
         icon="lock",
         title="Lock view",
-        name=_name(state),
+        name=phrase(_name(state)),
         status=status,
         body=[*_body(state, select="select", whole=True), session_table(state)],
         foot=state.counts,
         tools=_tools(state),
         keys=_keys(state),
-        spoken="the replay plays"
-        if state.replay is not None and state.replay.playing
-        else unmarked(state.status),
+        spoken="the replay plays" if state.replay is not None and state.replay.playing else state.status,
     )
 
 
@@ -74,12 +72,12 @@ def lock_body(state: LockState, *, select: str = "", python: str = "") -> list[E
     Args:
         state: What is shown.
         select: The action of that view that selects a session; without one nothing can be clicked.
-        python: The expression that gives the selected session.
+        python: The attribute of that view that gives the selected session.
     """
     return _body(state, select=select, whole=False, python=python)
 
 
-def _body(state: LockState, *, select: str, whole: bool, python: str = "view.selected") -> list[Element]:
+def _body(state: LockState, *, select: str, whole: bool, python: str = ".selected") -> list[Element]:
     """``whole`` is the view itself, with what goes through a run that is over."""
     zoom = "zoom" if whole else ""
     body = [
@@ -141,12 +139,10 @@ def _keys(state: LockState) -> Element:
 
 
 def _name(state: LockState) -> str:
-    """The first context and how many others there are; they are counted where its name would turn what follows it."""
-    first, others = state.whole[0].context, len(state.whole) - 1
+    """The first context and how many others there are."""
+    first, others = set_apart(state.whole[0].context), len(state.whole) - 1
     contexts = f"{first} and {count(others, 'other context')}" if others else first
-    if (others or state.source) and set_apart(first) != visible(first):
-        contexts = count(others + 1, "context")
-    return f"{contexts} \u00b7 {state.source}" if state.source else contexts
+    return f"{contexts} \u00b7 {set_apart(state.source)}" if state.source else contexts
 
 
 #: What stands in the legend where it is in the picture, with the word for it.
@@ -195,7 +191,7 @@ def _queue(state: LockState, select: str) -> Element:
         columns,
         [
             (
-                marked(held if row.holds else ENDED["waiting"], row.place),
+                marked(held if row.holds else ENDED["asking" if row.asks else "waiting"], row.place),
                 *([name(row.context)] if several else []),
                 row.mode,
                 session_link(row.who, row.number, select) if select else name(row.who),

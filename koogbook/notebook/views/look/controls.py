@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import sentence, unmarked
 from koogbook.notebook.views.look.markup import Attribute, Element, h
 
 
@@ -46,7 +47,7 @@ def button(
     """A button of the live form alone.
 
     Args:
-        word: What stands on it; empty where the mark says it, then with a ``name``.
+        word: What stands on it, a name in it set apart; empty where the mark says it, then with a ``name``.
         do: What a click does.
         value: With what.
         key: The key that clicks it while the view has the focus.
@@ -61,7 +62,7 @@ def button(
     return h(
         "button",
         glyph(mark) if mark else None,
-        word or None,
+        *sentence(word),
         cls=f"{cls} kb-live",
         type="button",
         data_do=do,
@@ -69,7 +70,7 @@ def button(
         data_key=key or None,
         tabindex=-1,
         aria_label=name or None,
-        title=(f"{name or word} ({'Space' if key == ' ' else key})" if key else name) or None,
+        title=(f"{name or unmarked(word)} ({'Space' if key == ' ' else key})" if key else name) or None,
         aria_pressed=None if on is None else str(on).lower(),
         disabled="" if off else None,
     )

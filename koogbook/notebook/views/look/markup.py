@@ -2,6 +2,8 @@
 
 Text from a model, a tool or a user is only ever a child string or an attribute value, and both are escaped
 here, in one place. Characters that nobody sees or that UTF-8 cannot hold are shown, not dropped.
+
+A picture has no ``bdi``: one in an SVG text or title becomes the two characters that mean the same.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from koogbook.notebook.views.look.styles import Theme as Theme
 _VOID = frozenset({"br", "col", "hr", "img", "meta", "wbr"})
 _PAINTED = frozenset({"color", "fill", "stop-color", "stroke", "style"})
 _VARIABLE = re.compile(r"var\(--kb-([a-z0-9-]+)\)")
-_NOT_SHOWN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff"
+_NOT_SHOWN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff"
+)
 _UNSHOWABLE = re.compile(f"[{_NOT_SHOWN}]")
 _SPECIAL = re.compile(f"[&<>\"'{_NOT_SHOWN}]")
 _BREAKS = str.maketrans({"\t": "\u2409", "\n": "\u240a"})
@@ -131,10 +135,20 @@ Tree = list[Any] | str
 
 def live_tree(element: Element) -> Tree:
     """The live form: what a widget makes its elements from, one by one, so that no text is ever read as markup."""
+    return _live(element, in_svg=False)
+
+
+def _live(element: Element, *, in_svg: bool) -> Tree:
+    in_svg = in_svg or element.tag == "svg"
+    if in_svg and element.tag == "bdi":
+        return _isolate(element)
     attributes = {**element.attributes, **element.live}
     if element.cls:
         attributes["class"] = element.cls
-    children = [visible(child) if isinstance(child, str) else live_tree(child) for child in element.children]
+    children = [
+        visible(child) if isinstance(child, str) else _live(child, in_svg=in_svg)
+        for child in element.children
+    ]
     return [element.tag, {name: visible(value) for name, value in attributes.items()}, children]
 
 
@@ -156,6 +170,9 @@ def _write_classed(out: list[str], element: Element, *, in_svg: bool) -> None:
     if element.cls and "kb-live" in element.cls.split():
         return
     in_svg = in_svg or tag == "svg"
+    if in_svg and tag == "bdi":
+        out.append(escape(_isolate(element), quote=False))
+        return
     out.append(f'<{tag} class="{element.cls}"' if element.cls else f"<{tag}")
     for name, value in element.attributes.items():
         out.append(f' {name}="{_attribute(value)}"')
@@ -237,6 +254,9 @@ class _Static:
         if element.cls and "kb-live" in element.cls.split():
             return
         out = self._out
+        if element.tag == "bdi":
+            out.append(escape(_isolate(element), quote=False))
+            return
         out.append(f"<{element.tag}")
         attributes = (
             {**self._declarations(element), **element.attributes} if element.cls else element.attributes
@@ -272,10 +292,20 @@ def _open(out: list[str], element: Element, in_svg: bool) -> bool:
     return element.tag not in _VOID
 
 
+def text_of(element: Element | str) -> str:
+    """All text in an element."""
+    return element if isinstance(element, str) else "".join(map(text_of, element.children))
+
+
+def _isolate(element: Element) -> str:
+    """The text of a ``bdi`` of a picture, between the characters that set it apart there."""
+    return f"\u2068{visible(text_of(element))}\u2069"
+
+
 def _description(element: Element) -> str:
     """What a picture shows, in words: its title and desc, or its label; empty for a mark beside its word."""
     words = [
-        "".join(text for text in child.children if isinstance(text, str))
+        text_of(child)
         for child in element.children
         if isinstance(child, Element) and child.tag in ("title", "desc")
     ]

@@ -8,7 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from koogbook.notebook.views.look.glyphs import glyph
-from koogbook.notebook.views.look.markup import Element, h
+from koogbook.notebook.views.look.isolates import name as own
+from koogbook.notebook.views.look.isolates import sentence, unmarked
+from koogbook.notebook.views.look.markup import Element, h, text_of
 from koogbook.notebook.views.look.styles import HUES, SVG_FONT
 from koogbook.notebook.views.look.styles import STYLES as STYLES
 from koogbook.notebook.views.look.styles import TOKENS as TOKENS
@@ -23,10 +25,10 @@ def frame(
     *,
     icon: str,
     title: str,
-    name: str,
+    name: Element | str,
     status: Element | str,
     body: Sequence[Element],
-    foot: str,
+    foot: Element | str,
     legend: Sequence[Element] = (),
     tools: Element | None = None,
     keys: Element | None = None,
@@ -34,8 +36,10 @@ def frame(
 ) -> Element:
     """The frame of every view: a head with one sentence, the body, and a foot with legend and count.
 
+    A ``name``, a ``status`` or a ``foot`` that is a text is set apart as a whole, one of several parts is an element.
     ``tools`` are the buttons of the live form, ``keys`` the list of its keys. ``spoken`` is what a screen reader says
-    of a status that changes all the time; without it, the status itself is read out when it changes.
+    of a status that changes all the time, names in it set apart; without it, the status itself is read out when it
+    changes.
     """
     return h(
         "section",
@@ -46,30 +50,30 @@ def frame(
             " ",
             h("h3", title, cls="kb-title"),
             " ",
-            h("code", name, cls="kb-name") if name else None,
+            h("code", own(name), cls="kb-name") if name else None,
             " ",
-            h("span", status, cls="kb-status", role="status" if spoken is None else None),
-            h("span", spoken, cls="kb-hidden", role="status") if spoken is not None else None,
+            h("span", own(status), cls="kb-status", role="status" if spoken is None else None),
+            h("span", *sentence(spoken), cls="kb-hidden", role="status") if spoken is not None else None,
             tools,
             cls="kb-head",
         ),
         *body,
-        h("footer", *legend, h("span", foot) if foot else None, keys, cls="kb-foot")
+        h("footer", *legend, h("span", own(foot)) if foot else None, keys, cls="kb-foot")
         if foot or legend or keys
         else None,
         cls="kb-card",
-        aria_label=f"{title} {name}".strip(),
+        aria_label=f"{title} {text_of(name)}".strip(),
     )
 
 
 def chip(text: str, tone: Tone = "") -> Element:
     """A word on a tint of its tone."""
-    return h("span", text, cls=f"kb-chip kb-{tone} kb-t-{tone}" if tone in HUES else "kb-chip")
+    return h("span", own(text), cls=f"kb-chip kb-{tone} kb-t-{tone}" if tone in HUES else "kb-chip")
 
 
 def pair(mark: Element, text: Element | str, tone: Tone = "") -> Element:
     """A mark and its word."""
-    return h("span", mark, " ", h("span", text), cls=f"kb-pair kb-{tone}" if tone in HUES else "kb-pair")
+    return h("span", mark, " ", h("span", own(text)), cls=f"kb-pair kb-{tone}" if tone in HUES else "kb-pair")
 
 
 def bar(share: float, tone: Tone = "", width: int = 64) -> Element:
@@ -93,7 +97,7 @@ def stats(figures: Sequence[tuple[str, str]]) -> Element:
             h(
                 "div",
                 h("div", word, cls="kb-small kb-quiet"),
-                h("div", figure, cls="kb-figure"),
+                h("div", own(figure), cls="kb-figure"),
                 cls="kb-stat",
             )
             for word, figure in figures
@@ -116,10 +120,13 @@ def table(
     caption: str,
     row_cls: Callable[[int], str] | None = None,
 ) -> Element:
-    """A table with scoped heads and a caption for who does not see it; ``row_cls`` is the style of a row."""
+    """A table with scoped heads and a caption for who does not see it; ``row_cls`` is the style of a row.
+
+    A cell with a text is set apart as a whole; the ``caption`` is a sentence, with each name in it set apart.
+    """
     return h(
         "table",
-        h("caption", caption, cls="kb-hidden"),
+        h("caption", *sentence(caption), cls="kb-hidden"),
         h(
             "thead",
             h(
@@ -148,24 +155,24 @@ def table(
 
 def _cell(column: Column, value: Element | str) -> Element:
     cls = "kb-td kb-num" if column.numeric else "kb-td"
-    return h("td", value, cls=f"{cls} {column.cls}".rstrip())
+    return h("td", own(value), cls=f"{cls} {column.cls}".rstrip())
 
 
 def picture(width: float, height: float, title: str, description: str, *shapes: Element | None) -> Element:
-    """An SVG picture with its own paper, its title, and its content in words."""
+    """An SVG picture with its own paper, its title, and its content in words; both may have names set apart."""
     return h(
         "svg",
-        h("title", title),
-        h("desc", description),
+        h("title", *sentence(title)),
+        h("desc", *sentence(description)),
         h("rect", width=width, height=height, fill="var(--kb-paper)"),
         *shapes,
         cls="kb-picture",
-        live={"role": "group"},
+        live={"role": "group", "direction": "ltr"},
         width=width,
         height=height,
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
-        aria_label=title,
+        aria_label=unmarked(title),
         font_family=SVG_FONT,
     )
 
@@ -223,13 +230,13 @@ def legend_word(state: str) -> Element:
     return pair(glyph(mark, tone=tone), state)
 
 
-def status_line(state: str, sentence: str) -> Element:
+def status_line(state: str, sentence: Element | str) -> Element:
     """The sentence of a head, behind the mark of a state."""
     mark, tone = STATES[state]
     return pair(glyph(mark, state, tone=tone), sentence)
 
 
-def status_word(state: str, text: str | None = None) -> Element:
+def status_word(state: str, text: Element | str | None = None) -> Element:
     """The mark of a state with its word beside it, or with ``text``."""
     mark, tone = STATES[state]
     return pair(glyph(mark, tone=tone), state if text is None else text, tone)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from koogbook.notebook.views.graph_view.view import graph_main, node_panel, spoken
-from koogbook.notebook.views.lock_view.names import unmarked
 from koogbook.notebook.views.lock_view.view import lock_body
 from koogbook.notebook.views.look.controls import button, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
+from koogbook.notebook.views.look.isolates import own_way, phrase, set_apart, told_apart, unmarked
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, plain, wrapped
 from koogbook.notebook.views.look.pieces import frame, legend_word, stats, status_line
@@ -17,7 +17,7 @@ _MOST_NOTICES = 5
 
 def run_text(state: RunState) -> str:
     """The view as ASCII text of at most 100 columns."""
-    lines = [f"Run   {plain(state.session, 40)}", *wrapped(plain(state.graph.status)), ""]
+    lines = [f"Run   {plain(state.session, 40)}", *wrapped(plain(unmarked(state.graph.status))), ""]
     width = max(len(word) for word, _ in state.figures)
     lines += [f"  {word:<{width}}  {plain(figure, 60)}" for word, figure in state.figures]
     lines += ["", f"  {'node':<24}  {'state':<11}  {'visits':>6}"]
@@ -50,7 +50,7 @@ def run_element(state: RunState) -> Element:
         h("div", graph_main(graph), panel, cls="kb-split"),
         *_notices(state),
         *(
-            [h("div", *lock_body(state.locks, select="session", python="view.session"), cls="kb-ruled")]
+            [h("div", *lock_body(state.locks, select="session", python=".session"), cls="kb-ruled")]
             if state.locks.total
             else []
         ),
@@ -59,8 +59,8 @@ def run_element(state: RunState) -> Element:
     return frame(
         icon="graph",
         title="Run",
-        name=f"{graph.name} \u00b7 {state.session}",
-        status=status_line(graph.status_word, graph.status),
+        name=phrase(f"{set_apart(graph.name)} \u00b7 {set_apart(state.session)}"),
+        status=status_line(graph.status_word, phrase(graph.status)),
         body=body,
         foot=state.locks.counts,
         legend=[legend_word(status) for status in statuses],
@@ -83,7 +83,7 @@ def _side(state: RunState) -> Element:
         h(
             "div",
             h("h4", "Error", cls="kb-h4"),
-            h("pre", state.error, cls="kb-pre kb-bad"),
+            h("pre", state.error, cls="kb-pre kb-bad", **own_way(state.error)),
             cls="kb-block",
         )
         if state.error
@@ -91,7 +91,7 @@ def _side(state: RunState) -> Element:
         h(
             "div",
             h("h4", "Output", cls="kb-h4"),
-            h("pre", state.output, cls="kb-pre"),
+            h("pre", state.output, cls="kb-pre", **own_way(state.output)),
             h("p", left_out, cls="kb-p kb-small kb-quiet") if left_out else None,
             cls="kb-block",
         )
@@ -100,7 +100,7 @@ def _side(state: RunState) -> Element:
         h(
             "div",
             h("h4", "Being written", cls="kb-h4"),
-            h("pre", state.writing, cls="kb-pre"),
+            h("pre", state.writing, cls="kb-pre", **own_way(state.writing)),
             cls="kb-block",
         )
         if state.writing
@@ -115,7 +115,7 @@ def _side(state: RunState) -> Element:
 def _notices(state: RunState) -> list[Element]:
     more = len(state.attention) - _MOST_NOTICES
     shown = [
-        h("div", glyph("warning", "warning", tone="warn"), h("span", text), cls="kb-todo")
+        h("div", glyph("warning", "warning", tone="warn"), h("span", phrase(told_apart(text))), cls="kb-todo")
         for text in state.attention[:_MOST_NOTICES]
     ]
     if more > 0:
