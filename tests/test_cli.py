@@ -145,12 +145,12 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(
 def test_what_a_file_says_cannot_steer_the_terminal(
     in_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A defect quotes the file, escape codes and halves of characters included."""
+    """A defect quotes the file: escape codes are escaped, half a character is the sign for one that was lost."""
     lost = {"role": "tool", "tool_call_id": "nowhere", "content": "\x1b[2J \ud83c"}
     code = main(["demo", str(write(in_folder / "chat.json", chat(lost)))])
     printed = capsys.readouterr().out
 
-    assert (code, "\x1b" in printed, "taken out: \\x1b[2J \\ud83c" in printed) == (0, False, True)
+    assert (code, "\x1b" in printed, "taken out: \\x1b[2J \ufffd" in printed) == (0, False, True)
 
 
 def test_a_missing_file_is_one_clear_line(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,7 @@ class LLMContext:
         self.log: EventLog = calls.log
         self.compressor = compressor
         self.wait_limit = require_timeout(wait_limit)
-        self.slow_after = slow_after
+        self.slow_after = require_timeout(slow_after)
         self.lock = RWLock(name) if lock is None else lock
         #: The task that made it, which is the run's own: sessions of other tasks that have a name are told by it.
         self._main = _current_task()

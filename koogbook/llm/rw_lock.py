@@ -156,7 +156,7 @@ class RWLock:
         )
 
     def ahead_of(self, ticket: Ticket) -> tuple[tuple[int, ...], int]:
-        """The first sessions that hold the lock or wait for it, while ``ticket`` is about to, and how many more there are.
+        """The first sessions that hold the lock or wait for it, while ``ticket`` is about to, and how many more.
 
         All numbers for each of a thousand that wait would be half a million.
         """
@@ -222,7 +222,9 @@ class RWLock:
 
     def withdraw(self, ticket: Ticket) -> None:
         """Give back the lock, or the place in the queue; whoever is next then enters."""
-        if (self._give_back(ticket) or self._leave_queue(ticket)) and self._queue:
+        # Counted before: once the last one has gone, the queue may be that of another loop.
+        others = len(self._queue)
+        if (self._give_back(ticket) and others) or (self._leave_queue(ticket) and others > 1):
             self._grant()
 
     release = withdraw

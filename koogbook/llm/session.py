@@ -42,6 +42,9 @@ class LLMReadSession:
         SessionClosedError: On every use after the block (from any method or property).
     """
 
+    #: Whether its answers go into the history, behind what stands there.
+    _keeps = False
+
     __slots__ = (
         "_asking",
         "_closed",
@@ -109,12 +112,13 @@ class LLMReadSession:
         """Ask the model now, offering no tools (Koog's ``requestLLMWithoutTools``).
 
         Calls and results of the history are sent as text and a forced tool choice is left out, for this request
-        only; otherwise as :meth:`request`.
+        only; otherwise as :meth:`request`. A read session may ask while calls at the end wait for their results; in a
+        write session the answer would stand between them.
 
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        messages = without_tool_parts(self._history("request_without_tools()", open_tail=True))
+        messages = without_tool_parts(self._history("request_without_tools()", open_tail=not self._keeps))
         return await self._ask(messages, None, self._prompt.params.with_changes(tool_choice=None))
 
     async def request_only_calling_tools(self) -> Message:
@@ -234,7 +238,7 @@ class LLMReadSession:
             ValueError: ``attempts`` is below 1; nothing was sent.
             ToolPairingError: A call has no result or a result no call; nothing was sent.
         """
-        history = self._history("request_structured()", open_tail=True)
+        history = self._history("request_structured()", open_tail=not self._keeps)
         require_attempts(attempts)
         wanted = Shape(shape)
         sent = (*without_tool_parts(history), wanted.instruction(examples))
@@ -270,6 +274,7 @@ class LLMReadSession:
 
         Raises:
             ToolPairingError: A call has no result or a result no call; nothing was sent.
+            SessionClosedError: On reading, when the session has ended, also where its end has ended this answer.
             StreamOpenError: Another streamed answer of this write session is not whole yet.
         """
         self._history("request_streaming()", open_tail=False)
@@ -322,6 +327,9 @@ class LLMReadSession:
     ) -> Message:
         with self._on_the_way():
             reply = await self._send(messages, tools, "conversation", params)
+        if tools is None and reply.calls:
+            called = ", ".join(call.tool for call in reply.calls)
+            self._notice("tool choice", f"The model was offered no tools and called {called}.")
         self._take_if_open(reply)
         return reply
 
@@ -445,13 +453,14 @@ class LLMReadSession:
         """The block is over; called before anything is committed. What fails is raised when the lock is free."""
         for stream in self._streams:
             try:
-                stream.end()
+                stream.end(of_session=True)
             except BaseException as fault:
                 self._fault = self._fault or fault
 
     async def _ended(self) -> None:
         """What is left to await when the session has ended and the lock is free."""
-        for stream in self._streams:
+        streams, self._streams = self._streams, ()
+        for stream in streams:
             await stream.aclose()
         if self._fault is not None:
             raise self._fault

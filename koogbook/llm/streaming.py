@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from koogbook.errors import StreamOpenError
+from koogbook.errors import SessionClosedError, StreamOpenError
 from koogbook.events import Notice
 from koogbook.llm.executor import EndFrame, Frame, TextFrame
 from koogbook.llm.wait_cycles import works_for
@@ -100,7 +100,8 @@ class ReplyStream:
 
     Iterate it: ``async for frame in stream``. Nothing is sent before the first frame is asked for. When the last
     frame has been read, a write session appends the whole answer, once. Whoever leaves earlier says so with
-    ``async with stream:`` around the loop or ``await stream.aclose()``; the end of the session does it, too.
+    ``async with stream:`` around the loop or ``await stream.aclose()``. The end of the session does it, too: what the
+    session changed is committed then, and after that the executor's stream is closed.
 
     ``message`` is the answer once it is whole, or what was kept of it; None before and without.
 
@@ -109,7 +110,17 @@ class ReplyStream:
         StreamOpenError: On iteration, when another task waits for a frame already.
     """
 
-    __slots__ = ("_ended", "_frames", "_keep_partial", "_log", "_opened", "_over", "_texts", "message")
+    __slots__ = (
+        "_cut",
+        "_ended",
+        "_frames",
+        "_keep_partial",
+        "_log",
+        "_opened",
+        "_over",
+        "_texts",
+        "message",
+    )
 
     def __init__(
         self,
@@ -126,6 +137,7 @@ class ReplyStream:
         self._frames: FrameStream | None = None
         self._texts: list[str] = []
         self._over = False
+        self._cut = False
         self.message: Message | None = None
 
     @property
@@ -143,6 +155,7 @@ class ReplyStream:
 
     async def __anext__(self) -> Frame:
         if self._over:
+            self._raise_if_cut()
             raise StopAsyncIteration
         if self._frames is None:
             self._frames = self._opened(self)
@@ -157,6 +170,7 @@ class ReplyStream:
             )
             raise
         if frame is None or self._over:  # somebody else left it meanwhile
+            self._raise_if_cut()
             raise StopAsyncIteration
         if isinstance(frame, TextFrame):
             self._texts.append(frame.text)
@@ -180,8 +194,16 @@ class ReplyStream:
         if self._frames is not None:
             await self._frames.leave()
 
-    def end(self) -> str:
+    def _raise_if_cut(self) -> None:
+        if self._cut:
+            raise SessionClosedError(
+                "Cannot use session after it was closed: its 'async with' block ended before this streamed answer was "
+                "whole. Read it to its end inside the block."
+            )
+
+    def end(self, *, of_session: bool = False) -> str:
         """What :meth:`aclose` does to the history, without telling the executor; what became of the answer in words."""
+        self._cut = self._cut or (of_session and self.is_open)
         if self._over or self._frames is None:
             self._over = True
             return "nothing more was appended"

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -55,7 +56,7 @@ class Shape:
         try:
             self._schema = _schema_of(of)
             # A schema as a dict may hold anything; what is no JSON is found here, not by the provider.
-            json.dumps(self._schema, allow_nan=False)
+            json.dumps(self._schema, allow_nan=False, sort_keys=True)
         except StructuredOutputError:
             raise
         except Exception as problem:  # each library has errors of its own for a type that it cannot describe
@@ -103,7 +104,7 @@ class Shape:
         fenced = _FENCED.match(text)
         body = fenced.group(1) if fenced else text
         if isinstance(self._kind, dict):
-            return _fits(json.loads(body, parse_constant=_no_number), self._kind)
+            return _fits(json.loads(body, parse_constant=_no_number, parse_float=_finite), self._kind)
         if hasattr(self._kind, "model_validate_json"):
             return self._kind.model_validate_json(body, strict=True)
         try:
@@ -255,6 +256,13 @@ def _as_json(value: Any) -> str:
         text: str = value.model_dump_json()
         return text
     return msgspec.json.encode(value).decode()
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _no_number(text: str) -> float:

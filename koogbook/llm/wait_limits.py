@@ -41,6 +41,7 @@ class WaitLimit:
         self._waiting -= 1
         if self._waiting == 0:
             self._timer.cancel()
+            self._tickets = []
 
     def _end(self) -> None:
         for ticket in self._tickets:

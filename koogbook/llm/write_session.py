@@ -32,6 +32,7 @@ class LLMWriteSession(LLMReadSession):
     """
 
     __slots__ = ()
+    _keeps = True
 
     @property
     def prompt(self) -> Prompt:
@@ -164,11 +165,14 @@ class LLMWriteSession(LLMReadSession):
             )
         self.prompt = rewrite(self.prompt)
 
-    def clear_history(self, *, system: bool = False) -> Surgery:
-        """Take all messages out (Koog's ``clearHistory``); system messages stay unless ``system=True``."""
-        return self._operate(cleared(self.messages, system=system))
+    def clear_history(self, *, system: bool | None = None) -> Surgery:
+        """Take all messages out (Koog's ``clearHistory``); system messages stay unless ``system=True``.
 
-    def leave_last_n_messages(self, count: int, *, system: bool = False) -> Surgery:
+        ``system=None`` means False, and True where the agent has ``compat="koog"``; so it does below.
+        """
+        return self._operate(cleared(self.messages, system=self._cuts_system(system)))
+
+    def leave_last_n_messages(self, count: int, *, system: bool | None = None) -> Surgery:
         """Keep the last messages and take the others out (Koog's ``leaveLastNMessages``).
 
         System messages stay and are not counted, unless ``system=True``. A tool call and its result are never parted:
@@ -177,17 +181,17 @@ class LLMWriteSession(LLMReadSession):
         Raises:
             MessageError: ``count`` is no number from 0. Nothing was changed.
         """
-        return self._operate(last_messages(self.messages, count, system=system))
+        return self._operate(last_messages(self.messages, count, system=self._cuts_system(system)))
 
-    def drop_last_n_messages(self, count: int, *, system: bool = False) -> Surgery:
+    def drop_last_n_messages(self, count: int, *, system: bool | None = None) -> Surgery:
         """Take the last messages out (Koog's ``dropLastNMessages``); otherwise as :meth:`leave_last_n_messages`.
 
         Raises:
             MessageError: ``count`` is no number from 0. Nothing was changed.
         """
-        return self._operate(without_last(self.messages, count, system=system))
+        return self._operate(without_last(self.messages, count, system=self._cuts_system(system)))
 
-    def leave_messages_from_timestamp(self, time: datetime, *, system: bool = False) -> Surgery:
+    def leave_messages_from_timestamp(self, time: datetime, *, system: bool | None = None) -> Surgery:
         """Keep the messages from this time on (Koog's ``leaveMessagesFromTimestamp``); the time itself included.
 
         Otherwise as :meth:`leave_last_n_messages`.
@@ -195,7 +199,7 @@ class LLMWriteSession(LLMReadSession):
         Raises:
             MessageError: ``time`` has no zone. Nothing was changed.
         """
-        return self._operate(messages_from(self.messages, time, system=system))
+        return self._operate(messages_from(self.messages, time, system=self._cuts_system(system)))
 
     def drop_trailing_tool_calls(self) -> Surgery:
         """Take calls at the end out that wait for a result (Koog's ``dropTrailingToolCalls``).
@@ -219,6 +223,9 @@ class LLMWriteSession(LLMReadSession):
         """
         self._require_changeable()
         return await self._context.compressor(self, strategy, preserve_memory, allow_longer)
+
+    def _cuts_system(self, system: bool | None) -> bool:
+        return self._context.compat == "koog" if system is None else system
 
     def _operate(self, done: Surgery) -> Surgery:
         self._require_changeable()

@@ -62,7 +62,7 @@ def table() -> Table:
         missing=[] if there else ["aiorwlock"],
         notes=[
             "a session of koogbook leaves three to five events, has a limit of 10 s, names its place in the code and "
-            "is looked after for circles; the others are locks alone. Each event of a wait names all who are ahead."
+            "is looked after for circles; the others are locks alone. Each event of a wait names up to 64 ahead of it."
         ],
     )
 

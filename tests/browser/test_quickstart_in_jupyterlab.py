@@ -102,7 +102,7 @@ def test_the_checkpoints_say_whom_the_last_change_concerns(quickstart: OpenNoteb
     """Those after the changed node are not resumable, and the panel names the difference. [NBK-08] [NBK-03]"""
     page = quickstart.page
     table = page.locator(".jp-CodeCell").filter(has_text="%koog_checkpoints chat-1").last.locator(".kb-root")
-    table.locator("[data-do=select]").filter(has_text="6b0d549b").first.click()
+    table.locator("tr").filter(has_text="trip/take_stock").first.locator("[data-do=select]").first.click()
     page.wait_for_function(
         "[...document.querySelectorAll('.kb-root')].at(-1).textContent.includes('tuple[int, int]')"
     )

@@ -124,14 +124,17 @@ async def test_a_closed_session_asks_nobody(make_context: Any, method: str, kind
     assert executor.requests == []
 
 
+@pytest.mark.parametrize("kind", ["read_session", "write_session"])
 @pytest.mark.parametrize("method", METHODS)
-async def test_a_call_without_a_result_is_never_sent_with_tools(make_context: Any, method: str) -> None:
-    """It is refused before any request; asked without tools it goes out as text [EXE-02]."""
+async def test_a_call_without_a_result_is_sent_as_text_in_a_read_session_alone(
+    make_context: Any, method: str, kind: str
+) -> None:
+    """With tools a provider would refuse it, and in a history the answer would part it from its result [EXE-02]."""
     answer, ask = METHODS[method]
     history = [kb.user("x"), kb.assistant(calls=[kb.ToolCall("weather", id="open")])]
     context, executor = _made(make_context, [answer], messages=history)
-    async with context.write_session() as session:
-        if method in ("request_without_tools", "request_structured"):
+    async with getattr(context, kind)() as session:
+        if kind == "read_session" and method in ("request_without_tools", "request_structured"):
             await ask(session)
             assert all(not message.calls for message in executor.requests[0].messages)
         else:
@@ -504,3 +507,12 @@ async def test_what_cannot_be_sent_is_refused(make_context: Any, given: Any, err
             await session.send(messages, **(rest[0] if rest else {}))
 
     assert executor.requests == []
+
+
+async def test_a_call_where_no_tools_were_offered_is_told(make_context: Any) -> None:
+    """It is in the history, since the model wrote it, and the report says so [SES-07]."""
+    context, _ = _made(make_context, [kb.ToolCall("weather", id="1")])
+    async with context.write_session() as session:
+        await session.request_without_tools()
+
+    assert _notices(context) == ["The model was offered no tools and called weather."]

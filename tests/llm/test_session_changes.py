@@ -62,6 +62,10 @@ async def _after(make_context: Any, change: Any, history: Any = HISTORY) -> tupl
             lambda session: session.leave_messages_from_timestamp(START + timedelta(minutes=5)),
             ["s", "u2"],
         ),
+        (
+            lambda session: session.leave_messages_from_timestamp(START + timedelta(minutes=4), system=True),
+            ["a2", "u2"],
+        ),
         (lambda session: session.drop_trailing_tool_calls(), ["s", "u1", "a1", "t1", "a2", "u2"]),
         (
             lambda session: session.rewrite_prompt(lambda old: old.with_messages(old.messages[:2])),
@@ -375,3 +379,34 @@ async def test_a_closed_session_changes_nothing(make_context: Any, number: int) 
         USES[number](session)
     assert context.committed.model == kb.LLModel("offline")
     assert list(context.committed.prompt) == HISTORY
+
+
+async def test_surgery_keeps_id_and_parameters_of_the_prompt(make_context: Any) -> None:
+    """Only the messages change [SES-15]."""
+    context = make_context(messages=HISTORY, tools=[weather])
+    async with context.write_session() as session:
+        session.params = PARAMS
+        session.leave_last_n_messages(2)
+
+    assert (context.committed.prompt.id, context.committed.prompt.params) == ("prompt", PARAMS)
+
+
+CLEARING: list[Any] = [
+    lambda session, **options: session.clear_history(**options),
+    lambda session, **options: session.leave_last_n_messages(0, **options),
+    lambda session, **options: session.drop_last_n_messages(99, **options),
+    lambda session, **options: session.leave_messages_from_timestamp(START + timedelta(hours=1), **options),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CLEARING)))
+async def test_compat_koog_takes_system_messages_out_as_well(make_context: Any, number: int) -> None:
+    """As Koog does; ``system=False`` keeps them [SES-15]."""
+    left = []
+    for options in ({}, {"system": False}):
+        context = make_context(messages=HISTORY, compat="koog")
+        async with context.write_session() as session:
+            CLEARING[number](session, **options)
+        left.append([message.id for message in context.committed.prompt])
+
+    assert left == [[], ["s"]]

@@ -629,3 +629,19 @@ def test_a_context_that_is_freed_with_its_closed_loop_wakes_nobody(make_context:
     gc.collect()
 
     assert without_one_end(log.events) == []
+
+
+async def test_every_slow_holder_is_reported_once(fixed_clock: FixedClock, make_context: Any) -> None:
+    """Also one that comes while another one is looked after [SES-11]."""
+    context = make_context()
+
+    async with context.read_session():
+        fixed_clock.advance(20)
+        async with context.read_session():
+            fixed_clock.advance(15)
+            fixed_clock.advance(20)
+            fixed_clock.advance(100)
+    slow = [event.session for event in context.log.events if isinstance(event, SessionSlow)]
+
+    assert len(slow) == 2
+    assert len(set(slow)) == 2

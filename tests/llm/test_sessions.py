@@ -335,13 +335,14 @@ async def test_broken_messages_beside_the_history_are_refused_before_they_are_se
 
 
 async def test_a_call_that_waits_for_its_result_is_not_sent_with_tools(make_context: Any) -> None:
-    """The error says to append the result; without tools it is text and goes [EXE-02]."""
+    """The error says to append the result; a read session without tools sends it as text [EXE-02]."""
     executor = kb.OfflineExecutor()
     context = make_context(executor, [kb.user("x"), kb.assistant(calls=[kb.ToolCall("weather", "{}", "c1")])])
     async with context.write_session() as session:
         with pytest.raises(ToolPairingError, match="'c1'"):
             await session.request()
-        await session.request_without_tools()
+    async with context.read_session() as reading:
+        await reading.request_without_tools()
 
     assert len(executor.prompts) == 1
 

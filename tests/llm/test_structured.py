@@ -239,6 +239,13 @@ def test_what_is_not_exactly_the_value_does_not_fit(text: str) -> None:
         Shape(int).read(text)
 
 
+@pytest.mark.parametrize("text", ['{"a": 1e999}', "[-1e999]"])
+def test_a_number_without_an_end_does_not_fit_a_schema(text: str) -> None:
+    """It would come back as infinity [EXE-05, EXE-01]."""
+    with pytest.raises(ValueError, match="too large a number"):
+        Shape({}).read(text)
+
+
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', '{"a": -Infinity}'])
 def test_what_is_no_json_number_does_not_fit_a_schema_either(text: str) -> None:
     """Python's own reader would take it [EXE-05, EXE-01]."""
@@ -349,7 +356,16 @@ async def test_examples_are_a_list(make_context: Any, examples: Any) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [None, complex, lambda: None, {"type": "nothing"}, {"minimum": "low"}, {"a": float("nan")}, object()],
+    [
+        None,
+        {"type": "string", 1: 2},
+        complex,
+        lambda: None,
+        {"type": "nothing"},
+        {"minimum": "low"},
+        {"a": float("nan")},
+        object(),
+    ],
 )
 async def test_what_has_no_schema_is_refused_before_anything_is_sent(make_context: Any, shape: Any) -> None:
     """The error says what can be given [EXE-05]."""

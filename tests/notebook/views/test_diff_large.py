@@ -60,7 +60,7 @@ def test_a_very_large_message_says_how_much_is_left_out_and_how_to_see_it() -> N
     view = large_results()
     view.act("select", "before:2")
 
-    assert "4,996,000 characters left out; all of it: view.selected.message.text" in view.to_html()
+    assert "4,996,000 characters left out; all of it: .selected.message.text of this view" in view.to_html()
 
 
 def test_a_change_at_the_end_of_a_very_long_text_is_found() -> None:
@@ -100,7 +100,7 @@ def test_a_summary_without_a_full_stop_is_cut_in_its_row() -> None:
     assert max(len(row.text) for row in sentences) == 1_000
     assert view.selected is not None
     assert view.selected.sentence.startswith("word word")
-    assert "left out; all of it: view.selected.sentence" in view.to_html()
+    assert "left out; all of it: .selected.sentence of this view" in view.to_html()
 
 
 # ------------------------------------------------------------------------------------------- sources

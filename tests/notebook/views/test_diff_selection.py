@@ -282,8 +282,8 @@ def test_a_long_message_is_cut_in_the_panel_and_says_how_to_see_all() -> None:
     """The whole text is one expression away. [NBK-07]"""
     view = kb.diff([said("user", "word " * 2000, "k")], [], selected="before:0")
 
-    assert "6,000 characters left out; all of it: view.selected.message.text" in view.to_html()
-    assert "| ... all of it: view.selected.message.text" in str(view)
+    assert "6,000 characters left out; all of it: .selected.message.text of this view" in view.to_html()
+    assert "| ... all of it: .selected.message.text of this view" in str(view)
 
 
 def test_the_text_form_has_the_panel_too() -> None:

@@ -449,3 +449,17 @@ def test_the_picture_is_there_in_two_widths_and_saved_in_one() -> None:
 
     assert [render(element).count(f'class="kb-scroll {one}"') for one in ("kb-wide", "kb-narrow")] == [1, 1]
     assert render_static(element).count("Lock view. the trace ends") == 1
+
+
+def test_the_queue_has_the_order_in_which_sessions_came_though_fewer_stood_before_the_later_one():
+    """A writer queues behind five readers, four of them leave, then one more reader comes. [NBK-06]"""
+    left = [session(number, 0.0, 0.0, 0.2, mode="read") for number in range(2, 6)]
+    events = story(
+        session(1, 0.0, 0.0, mode="read"),
+        *left,
+        session(6, 0.1, who="writer", ahead=(1, 2, 3, 4, 5)),
+        session(7, 0.3, who="late", mode="read", ahead=(1, 6)),
+    )
+    waiting = [row.who for row in lock_state(events, now=0.4).queue if row.place != "holds"]
+
+    assert waiting == ["writer", "late"]

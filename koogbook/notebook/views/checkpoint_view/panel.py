@@ -167,7 +167,9 @@ def _facts(selected: Selection) -> Iterator[Element]:
     apart = "margin-top:16px" if selected.reasons or selected.differences or selected.fits else None
     yield h("h4", "What it is", cls="kb-h4", style=apart)
     yield _pairs(selected.facts)
-    yield h("p", "in Python: ", h("code", "view.selected", cls="kb-code"), cls="kb-p kb-small kb-quiet")
+    yield h(
+        "p", "in Python: the view's ", h("code", ".selected", cls="kb-code"), cls="kb-p kb-small kb-quiet"
+    )
 
 
 def _pairs(facts: Sequence[tuple[str, str]]) -> Element:

@@ -39,10 +39,10 @@ def panel(found: Detail) -> Element:
         ),
         h(
             "p",
-            "in Python: ",
+            "in Python: the view's ",
             h(
                 "code",
-                "view.selected.sentence" if found.tokens is None else "view.selected.message",
+                ".selected.sentence" if found.tokens is None else ".selected.message",
                 cls="kb-code",
             ),
             cls="kb-p kb-small kb-quiet kb-live",
@@ -92,5 +92,5 @@ def _lost(found: Detail) -> list[Element]:
 def _left_out(found: Detail) -> str | None:
     if not found.left_out:
         return None
-    whole = "view.selected.sentence" if found.tokens is None else "view.selected.message.text"
-    return f"\n\u2026 {count(found.left_out, 'character')} left out; all of it: {whole}"
+    whole = ".selected.sentence" if found.tokens is None else ".selected.message.text"
+    return f"\n\u2026 {count(found.left_out, 'character')} left out; all of it: {whole} of this view"

@@ -270,8 +270,8 @@ def _selected(state: DiffState) -> list[str]:
     shown = wrap(plain(text), COLUMNS - 6, initial_indent="    | ", subsequent_indent="    | ")
     lines += shown[:_MOST_LINES]
     if len(shown) > _MOST_LINES or found.left_out:
-        whole = "view.selected.sentence" if found.tokens is None else "view.selected.message.text"
-        lines.append(f"    | ... all of it: {whole}")
+        whole = ".selected.sentence" if found.tokens is None else ".selected.message.text"
+        lines.append(f"    | ... all of it: {whole} of this view")
     return [line[:COLUMNS] for line in lines]
 
 

@@ -55,10 +55,10 @@ def node_panel(detail: NodeDetail) -> Element:
         _edges_out(detail) if detail.edges else None,
         h(
             "p",
-            "in Python: ",
+            "in Python: the view's ",
             h(
                 "code",
-                "view.selected.last_output" if detail.output_visit else "view.selected.node",
+                ".selected.last_output" if detail.output_visit else ".selected.node",
                 cls="kb-code",
             ),
             cls="kb-p kb-small kb-quiet kb-live",

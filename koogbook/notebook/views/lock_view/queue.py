@@ -72,7 +72,7 @@ def _waiting_in_order(rows: Sequence[SessionRow]) -> list[SessionRow]:
             row.run,
             row.context,
             _ORDER[row.outcome],
-            len(row.ahead) + row.ahead_more,
+            row.queued_at,
             row.number,
         ),
     )

@@ -52,11 +52,12 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
     ``asking`` is one that has just been asked for: it neither has the lock nor stands in the queue.
 
-    ``acquired`` is None for one that never held the lock, ``queued`` says that it had to wait, and ``ahead`` for which
-    sessions. ``messages`` and ``tokens`` are those of the prompt that was committed, ``slow`` is how long it had been
-    held when that was reported. ``first``, ``first_mode`` and the two excerpts of code belong to a refusal, and so does
-    ``waits``: how the holder waits for the task that asked, empty where both are one task. ``holders`` belong to one
-    that timed out. ``stopped`` says why nothing more will come of a session that is not over.
+    ``acquired`` is None for one that never held the lock, ``queued`` says that it had to wait, from ``queued_at`` on,
+    and ``ahead`` for which sessions; ``ahead_more`` is how many there were besides. ``messages`` and ``tokens`` are
+    those of the prompt that was committed, ``slow`` is how long it had been held when that was reported. ``first``,
+    ``first_mode`` and the two excerpts of code belong to a refusal, and so does ``waits``: how the holder waits for the
+    task that asked, empty where both are one task. ``holders`` belong to one that timed out. ``stopped`` says why
+    nothing more will come of a session that is not over.
     """
 
     number: int
@@ -69,6 +70,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     acquired: float | None
     end: float
     queued: bool = False
+    queued_at: float = 0.0
     ahead: tuple[int, ...] = ()
     ahead_more: int = 0
     messages: int = 0
@@ -201,7 +203,9 @@ def _after(row: SessionRow | None, event: SessionEvent, at: float, numbers: _Num
     match event:
         case SessionWaiting():
             ahead = tuple(numbers.known(event.run_id, number) for number in event.ahead)
-            return replace(row, outcome="waiting", queued=True, ahead=ahead, ahead_more=event.ahead_more)
+            return replace(
+                row, outcome="waiting", queued=True, queued_at=at, ahead=ahead, ahead_more=event.ahead_more
+            )
         case SessionAcquired():
             return replace(row, acquired=at, outcome="open")
         case SessionCommitted():
