@@ -189,7 +189,7 @@ class RWLock:
 
         Raises:
             SessionTimeoutError: It took longer than ``timeout`` seconds; the ticket left the queue.
-            NestedSessionError: A holder waits for this task, so that the wait would never end; it left the queue.
+            NestedSessionError: A holder waits for this task, so that neither would go on; it left the queue.
             WrongLoopError: The lock is in use on another event loop.
         """
         try:
@@ -334,12 +334,14 @@ class RWLock:
         ticket.against = held
         if how is None:
             whose = f"its own {held.mode} session from {held.place} is still open"
+            end = "Waiting would never end"
         else:
             ticket.waits = f"awaits it through {how}" if how else "awaits it"
             whose = f"the {held.mode} session from {held.place} is open in a task that {ticket.waits}"
+            end = "As long as both wait neither goes on"
         return NestedSessionError(
             f"This task asked for a {ticket.mode} session on context {self.name!r} at {ticket.place}, while {whose}. "
-            f"Waiting would never end; nothing was changed. {_HAND_ON}",
+            f"{end}; nothing was changed. {_HAND_ON}",
             first=held.place,
             second=ticket.place,
         )

@@ -221,3 +221,39 @@ async def test_a_skip_that_a_later_save_has_made_good_is_not_said() -> None:
     run = await trip.run()
 
     assert (run.resumed, notices(run, "checkpoint skipped")) == (True, [])
+
+
+class Unsure(kb.MemoryCheckpoints):
+    """Writes, and says once that it could not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    async def append_checkpoint(self, draft: Any) -> Any:
+        """See the class."""
+        info = await super().append_checkpoint(draft)
+        self.writes += 1
+        if self.writes == 1:
+            raise ConnectionError("no answer after the write")
+        return info
+
+
+@pytest.mark.parametrize("on_save_error", ["log", "raise"])
+async def test_a_save_that_failed_after_it_was_written_doubles_no_message(on_save_error: Any) -> None:
+    """Whether the run goes on or the next one resumes: each message is stored once [PER-03a, KB-059]."""
+    store = Unsure()
+    trip = Trip(store, on_save_error=on_save_error)
+    if on_save_error == "raise":
+        with pytest.raises(ConnectionError, match="after the write"):
+            await trip.run()
+        await Trip(store).run()
+    else:
+        await trip.run()
+    saved = [one for one in await store.get_checkpoints("s") if one.info.kind != "tombstone"]
+
+    assert store.writes > 1
+    assert any(checkpoint.messages for checkpoint in saved)
+    for checkpoint in saved:
+        ids = [message.id for message in checkpoint.messages]
+        assert len(set(ids)) == len(ids)

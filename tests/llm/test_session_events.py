@@ -238,3 +238,46 @@ async def test_of_a_long_queue_the_first_are_named_and_the_others_counted(
 
     assert [len(event.ahead) + event.ahead_more for event in waiting] == list(range(1, 100))
     assert list(waiting[-1].ahead) == opened[:64]
+
+
+async def test_a_session_that_gave_up_names_the_holders(
+    fixed_clock: FixedClock, context: LLMContext, settle: Settle
+) -> None:
+    """In the event as in the error [SES-11, SES-14]."""
+    async with context.write_session():
+
+        async def wait() -> None:
+            async with context.read_session(timeout=1):
+                pass
+
+        task = asyncio.create_task(wait(), name="the reader")
+        await settle()
+        fixed_clock.advance(1)
+        await settle()
+        with pytest.raises(kb.errors.SessionTimeoutError):
+            await task
+    [timed_out] = [event for event in context.log.events if isinstance(event, events.SessionTimedOut)]
+
+    assert timed_out.who == "the reader"
+    assert len(timed_out.holders) == 1
+    assert "test_session_events.py" in timed_out.holders[0]
+
+
+async def test_a_reader_that_reads_again_is_ahead_twice(context: LLMContext, settle: Settle) -> None:
+    """Who comes then waits for both of its sessions [SES-14]."""
+
+    async def write() -> None:
+        async with context.write_session():
+            pass
+
+    async with context.read_session():
+        first = asyncio.ensure_future(write())
+        await settle()
+        async with context.read_session():
+            second = asyncio.ensure_future(write())
+            await settle()
+    await asyncio.gather(first, second)
+    opened = [event.session for event in context.log.events if isinstance(event, events.SessionOpened)]
+    ahead = [event.ahead for event in context.log.events if isinstance(event, events.SessionWaiting)]
+
+    assert ahead == [(opened[0],), (opened[0], opened[2], opened[1])]
