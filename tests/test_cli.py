@@ -135,8 +135,14 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(
     in_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C is no defect: no traceback, and the exit code that shells know."""
-    with clock.use(EventfulClock(interrupt)):
-        code = main(["demo"])
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where this runs in the background
+    try:
+        with clock.use(EventfulClock(interrupt)):
+            code = main(["demo"])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     assert (code, capsys.readouterr().err) == (130, "koogbook: stopped before the end\n")
     assert list(in_folder.iterdir()) == []

@@ -626,3 +626,20 @@ async def test_the_same_program_gives_the_same_run_twice() -> None:
         return [(event.name, event.at, event.run_id) for event in run.events]
 
     assert await once() == await once()
+
+
+async def test_the_lock_does_not_order_two_runs_of_one_session_id() -> None:
+    """It guards one LLM context: both are inside a write session at once [SES-13]."""
+    inside = asyncio.Barrier(2)
+
+    async def meet(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user(text))
+            async with asyncio.timeout(10):
+                await inside.wait()
+        return text
+
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", _one_node(meet))
+    runs = await asyncio.gather(agent.run("a", "same"), agent.run("b", "same"))
+
+    assert [run.prompt[-1].text for run in runs] == ["a", "b"]

@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "pause": 0.1,
     "seed": 0,
 }
-TIMES = st.floats(min_value=0.05, max_value=1.0)
+TIMES = st.floats(min_value=0.1, max_value=1.0)
 PLANS = st.builds(
     RacePlan,
     readers=st.integers(1, 5),
