@@ -10,29 +10,26 @@ ran inside a discarded session are not undone.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import Any, TypeVar, get_args, overload
 
-from koogbook.errors import SessionClosedError, ToolError, WrongLoopError
+from koogbook.errors import SessionClosedError, ToolError
 from koogbook.llm.choices import Choices, Chooser, all_of, place_chosen
+from koogbook.llm.open_session import OpenSession
 from koogbook.llm.request import Purpose, Request, without_tool_parts
 from koogbook.llm.streaming import FrameStream, ReplyStream
 from koogbook.llm.structured import Shape, StructuredReply, ask_until_it_fits, require_attempts
 from koogbook.messages.message import Message
-from koogbook.messages.model import LLModel, LLMParams, ToolChoice, as_model
+from koogbook.messages.model import LLModel, LLMParams, ToolChoice
 from koogbook.messages.pairing import require_pairs
 from koogbook.messages.prompt import Prompt
 from koogbook.tools.tool import Tool, ToolRegistry
 
-if TYPE_CHECKING:
-    from koogbook.llm.context import LLMContext
-
 T = TypeVar("T")
 
 
-class LLMReadSession:
+class LLMReadSession(OpenSession):
     """Sees prompt, tools and model as they were when it began; nothing done in it reaches the context.
 
     Koog's ``AIAgentLLMReadSession``. Get one from ``async with ctx.llm.read_session() as session`` (Koog's
@@ -42,60 +39,7 @@ class LLMReadSession:
         SessionClosedError: On every use after the block (from any method or property).
     """
 
-    #: Whether its answers go into the history, behind what stands there.
-    _keeps = False
-
-    __slots__ = (
-        "_asking",
-        "_closed",
-        "_context",
-        "_fault",
-        "_loop",
-        "_model",
-        "_prompt",
-        "_streams",
-        "_tools",
-    )
-
-    def __init__(self, context: LLMContext, prompt: Prompt, tools: ToolRegistry, model: LLModel) -> None:
-        self._context = context
-        self._prompt = prompt
-        self._tools = tools
-        self._model = model
-        self._closed = False
-        self._loop = asyncio.get_running_loop()
-        self._streams: tuple[ReplyStream, ...] = ()
-        self._fault: BaseException | None = None
-        self._asking = 0
-
-    @property
-    def prompt(self) -> Prompt:
-        """The messages with their parameters."""
-        self._require_open()
-        return self._prompt
-
-    @property
-    def tools(self) -> ToolRegistry:
-        """The tools that :meth:`request` offers."""
-        self._require_open()
-        return self._tools
-
-    @property
-    def model(self) -> LLModel:
-        """The model that is asked."""
-        self._require_open()
-        return self._model
-
-    @property
-    def params(self) -> LLMParams:
-        """The parameters of requests."""
-        self._require_open()
-        return self._prompt.params
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """Short for ``session.prompt.messages``."""
-        return self.prompt.messages
+    __slots__ = ()
 
     async def request(self) -> Message:
         """Ask the model now, with the current tools on offer (Koog's ``requestLLM``).
@@ -188,7 +132,10 @@ class LLMReadSession:
         params = self._prompt.params.with_changes(choices=None)
         with self._on_the_way():
             answers = await all_of(
-                [self._send(messages, self._tools, "conversation", params) for _ in range(wanted)]
+                [
+                    self._context.calls.execute(self._request(messages, self._tools, "conversation", params))
+                    for _ in range(wanted)
+                ]
             )
             chosen = await place_chosen(choose, answers)
         self._take_if_open(answers[chosen])
@@ -247,7 +194,8 @@ class LLMReadSession:
 
         async def ask(messages: tuple[Message, ...], attempt: int) -> Message:
             model = self._model if attempt == 1 else fixing
-            return await self._send(messages, None, "conversation", params, schema=wanted.schema, model=model)
+            request = self._request(messages, None, "conversation", params, schema=wanted.schema, model=model)
+            return await self._context.calls.execute(request)
 
         with self._on_the_way():
             structured = await ask_until_it_fits(ask, sent, wanted, attempts, self._context.log)
@@ -313,7 +261,8 @@ class LLMReadSession:
             raise TypeError(f"params are LLMParams, not {type(params).__name__}. Nothing was sent.")
         require_pairs(sent, "send()", open_tail=False)
         chosen = self._prompt.params.with_changes(stop=()) if params is None else params
-        return await self._send(sent, None, purpose, chosen.with_changes(tool_choice=None, choices=None))
+        without = chosen.with_changes(tool_choice=None, choices=None)
+        return await self._context.calls.execute(self._request(sent, None, purpose, without))
 
     def _history(self, what: str, *, open_tail: bool) -> tuple[Message, ...]:
         self._require_open()
@@ -326,7 +275,7 @@ class LLMReadSession:
         self, messages: tuple[Message, ...], tools: ToolRegistry | None, params: LLMParams
     ) -> Message:
         with self._on_the_way():
-            reply = await self._send(messages, tools, "conversation", params)
+            reply = await self._context.calls.execute(self._request(messages, tools, "conversation", params))
         if tools is None and reply.calls:
             called = ", ".join(call.tool for call in reply.calls)
             self._notice("tool choice", f"The model was offered no tools and called {called}.")
@@ -350,19 +299,6 @@ class LLMReadSession:
                 "request inside the block."
             )
         self._take(reply)
-
-    async def _send(
-        self,
-        messages: tuple[Message, ...],
-        tools: ToolRegistry | None,
-        purpose: Purpose,
-        params: LLMParams,
-        *,
-        schema: str | None = None,
-        model: LLModel | None = None,
-    ) -> Message:
-        request = self._request(messages, tools, purpose, params, schema=schema, model=model)
-        return await self._context.calls.execute(request)
 
     def _request(
         self,
@@ -394,10 +330,6 @@ class LLMReadSession:
         self._streams = (*self._streams, stream)
         return self._context.calls.stream(request)
 
-    def _stream_ended(self, reply: Message | None) -> bool:
-        """Take what a stream leaves; whether there is a history that took it."""
-        return reply is not None and not self._closed and self._take(reply)
-
     def _require_choice(self, choice: ToolChoice, tools: ToolRegistry) -> None:
         if choice.tool is not None and tools.get(choice.tool) is None:
             raise self._no_such_tool(choice.tool)
@@ -419,51 +351,3 @@ class LLMReadSession:
             f"This session has no tool {name!r}; it has: {known}. Nothing was sent or changed. Assign it first: "
             "session.tools = [...]."
         )
-
-    def _resolved(self, model: LLModel | str) -> LLModel:
-        return self._context.calls.executor.resolve(as_model(model))
-
-    def _notice(self, kind: str, text: str) -> None:
-        self._context.log.notice(kind, text)
-
-    def _take(self, reply: Message) -> bool:
-        """What a session does with a reply, and whether it kept it; a reading one leaves the history alone."""
-        return False
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise SessionClosedError(
-                "Cannot use session after it was closed: its 'async with' block has ended. Nothing was sent or "
-                "changed. Keep the call inside the block, take plain values out of it, or open a new session; "
-                "ctx.llm.committed can be read at any time."
-            )
-
-    def _require_whole(self) -> None:
-        """Refuse to go on while an answer that belongs into the history is not there yet; see the writing one."""
-
-    def _require_loop(self) -> None:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            raise WrongLoopError(
-                f"This session was opened on {self._loop!r} and is used on {loop!r}. Nothing was sent. Use a session "
-                "where it was opened, or hand the work over with asyncio.run_coroutine_threadsafe."
-            )
-
-    def _ending(self) -> None:
-        """The block is over; called before anything is committed. What fails is raised when the lock is free."""
-        for stream in self._streams:
-            try:
-                stream.end(of_session=True)
-            except BaseException as fault:
-                self._fault = self._fault or fault
-
-    async def _ended(self) -> None:
-        """What is left to await when the session has ended and the lock is free."""
-        streams, self._streams = self._streams, ()
-        for stream in streams:
-            await stream.aclose()
-        if self._fault is not None:
-            raise self._fault
-
-    def _close(self) -> None:
-        self._closed = True
