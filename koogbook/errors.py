@@ -21,6 +21,10 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |- ExecutorError
     |  |- ExecutorClosedError       (RuntimeError)
     |  |- StructuredOutputError                      no answer fitted the schema
+    |  |- UnknownModelError         (LookupError)    no provider, or no model, of this name
+    |  |- MissingKeyError           (LookupError)    the environment has no key for a provider
+    |  |- ProviderError                              a provider refused, broke off, or was not to be reached
+    |  |  `- ContextOverflowError                    the request is longer than the model's context
     |  `- ScriptExhaustedError      (LookupError)    a scripted executor has no answer left
     |- GraphError
     |  |- StrategyCheckError        (ValueError)     the graph cannot run
@@ -157,6 +161,56 @@ class StructuredOutputError(ExecutorError):
     def __init__(self, message: str, *, answers: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.answers = answers
+
+
+class UnknownModelError(ExecutorError, LookupError):
+    """There is no provider of this name, or it has no such model; the message names the nearest."""
+
+
+class MissingKeyError(ExecutorError, LookupError):
+    """The environment has no key for a provider; ``variable`` is the name of the one to set."""
+
+    def __init__(self, message: str, *, variable: str = "") -> None:
+        super().__init__(message)
+        self.variable = variable
+
+
+class ProviderError(ExecutorError):
+    """A provider did not answer as asked; nothing was appended.
+
+    ``kind`` says why: it ``refused`` the request, the key was ``unauthorised``, it was ``rate_limited`` or
+    ``overloaded``, ``unreachable``, took too long (``timeout``), broke off in the middle (``broken``), or gave what is
+    no answer (``bad_answer``). ``status`` is the HTTP status where there was one, ``retry_after`` the seconds that the
+    provider asked to wait. ``may_pass`` says whether the same request may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "refused",
+        model: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.model = model
+        self.status = status
+        self.retry_after = retry_after
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether asking again later may help."""
+        return self.kind in ("rate_limited", "overloaded", "unreachable", "timeout", "broken", "bad_answer")
+
+
+class ContextOverflowError(ProviderError):
+    """The request is longer than the model's context; ``limit`` is its size in tokens where the provider said it."""
+
+    def __init__(self, message: str, *, limit: int | None = None, **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.limit = limit
 
 
 class ScriptExhaustedError(ExecutorError, LookupError):

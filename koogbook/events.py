@@ -265,6 +265,33 @@ class LLMCallFailed(Event, frozen=True, kw_only=True):
     cancelled: bool = False
 
 
+class LLMCallRetrying(Event, frozen=True, kw_only=True):
+    """A request failed and is made again after a pause; ``attempt`` is the one that failed, from 1."""
+
+    call: int
+    model: str
+    attempt: int
+    wait: float
+    error: str
+
+
+class LLMCallFellBack(Event, frozen=True, kw_only=True):
+    """A model did not answer, and the request goes to the next one."""
+
+    call: int
+    model: str
+    to: str
+    error: str
+
+
+class LLMCallCached(Event, frozen=True, kw_only=True):
+    """The answer was there already, and nobody was asked; ``key`` names it in the cache."""
+
+    call: int
+    model: str
+    key: str
+
+
 class LLMStreamingStarting(LLMCallStarting, frozen=True, kw_only=True):
     """A request goes to the executor, and its answer comes in frames (Koog's LLMStreamingStarting)."""
 

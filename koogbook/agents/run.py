@@ -17,7 +17,8 @@ from koogbook.events import (
     RunFailed,
     TombstoneSaved,
 )
-from koogbook.llm.calls import CallRecord, PurposeUsage
+from koogbook.llm.call_record import CallRecord
+from koogbook.llm.usage import PurposeUsage
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.prompt import Prompt
 

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
-
 from koogbook import clock
 from koogbook.errors import ExecutorError
 from koogbook.events import (
@@ -21,6 +19,7 @@ from koogbook.events import (
     LLMStreamingFrame,
     LLMStreamingStarting,
 )
+from koogbook.llm.call_record import CallRecord
 from koogbook.llm.executor import (
     EndFrame,
     PromptExecutor,
@@ -28,9 +27,11 @@ from koogbook.llm.executor import (
     TextFrame,
     ToolCallFrame,
     frames_of,
+    teller,
 )
-from koogbook.llm.request import Purpose, Request
+from koogbook.llm.request import Request
 from koogbook.llm.streaming import Emit, FrameStream
+from koogbook.llm.usage import PurposeUsage, usage_by_purpose
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Text, ToolCall
 from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrappers
@@ -38,26 +39,6 @@ from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrap
 #: The events of a request: it starts, is answered, fails.
 _WHOLE = (LLMCallStarting, LLMCallCompleted, LLMCallFailed)
 _IN_FRAMES = (LLMStreamingStarting, LLMStreamingCompleted, LLMStreamingFailed)
-
-
-class CallRecord(Struct, frozen=True, kw_only=True):
-    """One request as it went out, and what came back; numbers count from 1 within the run."""
-
-    number: int
-    path: str
-    request: Request
-    reply: Message | None
-    seconds: float
-    error: str = ""
-
-
-class PurposeUsage(Struct, frozen=True, kw_only=True):
-    """Calls and tokens for one purpose; tokens are the provider's figures, estimates where it gave none."""
-
-    purpose: Purpose
-    calls: int
-    input_tokens: int
-    output_tokens: int
 
 
 class ModelCalls:
@@ -108,20 +89,7 @@ class ModelCalls:
 
     def usage(self) -> tuple[PurposeUsage, ...]:
         """What was spent, for each purpose apart."""
-        spent: dict[Purpose, list[int]] = {}
-        for record in self.records:
-            sums = spent.setdefault(record.request.purpose, [0, 0, 0])
-            sums[0] += 1
-            if record.reply is not None:
-                usage = record.reply.usage
-                given = usage.input_tokens if usage else None
-                made = usage.output_tokens if usage else None
-                sums[1] += record.request.tokens if given is None else given
-                sums[2] += record.reply.tokens if made is None else made
-        return tuple(
-            PurposeUsage(purpose=purpose, calls=sums[0], input_tokens=sums[1], output_tokens=sums[2])
-            for purpose, sums in spent.items()
-        )
+        return usage_by_purpose(self.records)
 
     async def _send(self, request: Request, reader: _Reader | None = None) -> Message:
         starting, completed, failed = _WHOLE if reader is None else _IN_FRAMES
@@ -130,6 +98,7 @@ class ModelCalls:
             CallRecord(number=number, path=current_path.get(), request=request, reply=None, seconds=0.0)
         )
         started = clock.monotonic()
+        told = teller.set(lambda kind, fields: self.log.emit(kind, call=number, **fields))
         try:
             self.log.emit(
                 starting,
@@ -148,6 +117,8 @@ class ModelCalls:
         except BaseException as problem:
             self._failed(failed, number, request, clock.monotonic() - started, problem, reader)
             raise
+        finally:
+            teller.reset(told)
         seconds = clock.monotonic() - started
         self.records[number - 1] = CallRecord(
             number=number, path=current_path.get(), request=request, reply=reply, seconds=seconds

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
 from koogbook import clock
 from koogbook.errors import ExecutorClosedError
+from koogbook.events import Event
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, as_model
@@ -62,6 +64,22 @@ class PromptExecutor(Protocol):
 
     async def close(self) -> None:
         """Let go of connections. Idempotent."""
+
+
+#: Takes the events of the request that is on its way in this task: ``(kind, fields)``; None outside of a run.
+teller: ContextVar[Callable[[type[Event], dict[str, Any]], None] | None] = ContextVar(
+    "koogbook_teller", default=None
+)
+
+
+def tell(kind: type[Event], **fields: Any) -> None:
+    """Say what an executor did besides asking: it waited, asked another model, took an answer that was there.
+
+    The event gets the number of the request; outside of a run nobody listens.
+    """
+    told = teller.get()
+    if told is not None:
+        told(kind, fields)
 
 
 #: A word with the blanks after it; blanks alone where a text begins with them.

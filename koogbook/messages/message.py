@@ -47,15 +47,28 @@ _PART_KINDS = frozenset({Text, Reasoning, ToolCall, ToolResult, Foreign, Attachm
 class Usage(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Tokens as the provider counted them; None where it did not say.
 
+    ``cache_read_tokens`` and ``cache_write_tokens`` are parts of ``input_tokens``, ``reasoning_tokens`` of
+    ``output_tokens``.
+
     Raises:
         MessageError: A number is of another type, or of more than 64 bits.
     """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        require_integers(self, "input_tokens", "output_tokens")
+        require_integers(
+            self,
+            "input_tokens",
+            "output_tokens",
+            "cache_read_tokens",
+            "cache_write_tokens",
+            "reasoning_tokens",
+        )
 
     @property
     def total(self) -> int:
