@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from koogbook.transcripts.load import load_transcript as load_transcript
     from koogbook.transcripts.load import load_transcripts as load_transcripts
     from koogbook.transcripts.load import sample_transcript as sample_transcript
-    from koogbook.transcripts.openai_export import to_openai as to_openai
+    from koogbook.transcripts.openai_chat.write import to_openai as to_openai
     from koogbook.transcripts.repair import repair_pairs as repair_pairs
     from koogbook.transcripts.transcript import Transcript as Transcript
 
@@ -161,7 +161,7 @@ _HOMES = {
     "strategy": "runtime.builder",
     "summarise": "compression.strategies",
     "system": "messages.message",
-    "to_openai": "transcripts.openai_export",
+    "to_openai": "transcripts.openai_chat.write",
     "tool": "tools.tool",
     "tool_result": "messages.message",
     "user": "messages.message",

@@ -144,6 +144,16 @@ def _finite(digits: str) -> float:
     return number if math.isfinite(number) else _refused(digits)
 
 
+def json_bytes(value: Any, indent: int | None = None) -> bytes:
+    """JSON in UTF-8, readable in any script; surrogates, which UTF-8 cannot hold, are escaped.
+
+    JSON has one spelling for two halves of a character that stand together and for the character itself, so such a pair
+    is read as one.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")
+
+
 @contextmanager
 def replaced_file(path: str | Path) -> Iterator[BinaryIO]:
     """A new file beside ``path`` that takes its place when the block ends, and vanishes when it fails.

@@ -9,8 +9,8 @@ from typing import Any
 from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message
 from koogbook.messages.prompt import Prompt
-from koogbook.transcripts.files import parse, replaced_file
-from koogbook.transcripts.openai_export import json_bytes, to_openai
+from koogbook.transcripts.files import json_bytes, parse, replaced_file
+from koogbook.transcripts.openai_chat.write import to_openai
 from koogbook.transcripts.shapes import Conversation, conversation, foreign_format, unknown_shape
 from koogbook.transcripts.transcript import Defect, Transcript, preview
 

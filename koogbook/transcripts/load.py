@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from koogbook.errors import TranscriptError
 from koogbook.transcripts.files import MAX_BYTES, checked_path, not_json, parse, text_encoding
 from koogbook.transcripts.jsonl import read_jsonl, read_lines
-from koogbook.transcripts.openai_chat import read_conversation
+from koogbook.transcripts.openai_chat.read import read_conversation
 from koogbook.transcripts.shapes import Conversation, conversations
 from koogbook.transcripts.transcript import Defect, Transcript
 

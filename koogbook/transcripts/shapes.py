@@ -22,12 +22,15 @@ class Conversation(Struct, frozen=True):
     """The JSON values of one conversation, still unread.
 
     ``where`` is the place of their list; where they stand on lines of their own, ``lines`` has the numbers.
+    ``format`` is one of the names in :mod:`koogbook.transcripts.formats`. ``extra_json`` is what the file says of the
+    conversation besides its messages.
     """
 
     entries: Sequence[Any]
     where: str
     extra_json: str = "{}"
     lines: tuple[int, ...] = ()
+    format: str = "openai-chat"
 
 
 def conversations(value: Any, where: str = "$") -> Iterator[Conversation]:

@@ -9,7 +9,7 @@ import pytest
 
 from koogbook.messages.pairing import pair_messages
 from koogbook.transcripts.load import sample_transcript
-from koogbook.transcripts.openai_export import to_openai
+from koogbook.transcripts.openai_chat.write import to_openai
 
 
 def test_the_travel_sample_has_no_defect() -> None:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from typing import Any, Final
 
-from koogbook.errors import MessageError
-from koogbook.messages.message import Message, Role, message
-from koogbook.messages.pairing import Pairing, pair_messages
+from koogbook.messages.message import Message, Role
 from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
-from koogbook.transcripts.lone_surrogates import lone_surrogates, without_lone_surrogates
-from koogbook.transcripts.openai_export import FIELDS_KEY, ROLE_KEY, SPELLING_KEY, parts_mark, plain_entry
-from koogbook.transcripts.openai_parts import part_from_openai
+from koogbook.transcripts.openai_chat.parts import part_from_openai
+from koogbook.transcripts.openai_chat.write import FIELDS_KEY, ROLE_KEY, SPELLING_KEY, plain_entry
+from koogbook.transcripts.reading import Reading
 from koogbook.transcripts.shapes import Conversation
-from koogbook.transcripts.transcript import Defect, DefectKind, preview
-
-#: The time of the first message where a file gives none; each later message is one second after it.
-UNKNOWN_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from koogbook.transcripts.spelling import parts_mark
+from koogbook.transcripts.transcript import Defect, preview
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -30,8 +22,6 @@ _ROLES: Final[dict[str, Role]] = {
     "tool": "tool",
     "function": "tool",
 }
-_TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
-_MILLISECONDS_FROM: Final = 1e11
 
 
 def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
@@ -39,47 +29,24 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
 
     Ids are the file's own where they are unique, else hashes of content and position. Times are the file's
     own (``created``, ``timestamp``, ...; seconds, milliseconds or ISO text, without a zone UTC), else
-    :data:`UNKNOWN_TIME` and a second per message, so that loading twice gives the same. Fields without a
+    ``UNKNOWN_TIME`` and a second per message, so that loading twice gives the same. Fields without a
     place in a message are kept in its metadata, and so is what an export needs to write a message as it was.
     """
     reader = _Reader(conversation)
     for number, raw in enumerate(conversation.entries):
         reader.read(number, raw)
-    pairing = pair_messages(reader.messages)
-    for broken in pairing.defects:
-        place = reader.places[broken.position]
-        reader.defects.append(Defect(broken.position, broken.kind, str(broken), place))
-    reader.defects += _open_calls(reader, pairing)
-    return tuple(reader.messages), tuple(sorted(reader.defects, key=lambda one: one.position))
+    return reader.done()
 
 
-class _Reader:
-    """What is known half-way through a conversation."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.place = conversation.where
-        self.messages: list[Message] = []
-        self.places: list[str] = []
-        self.defects: list[Defect] = []
-        self.tool_names: dict[str, str] = {}
-        self.call_places: dict[str, str] = {}
-        self.given_ids = Counter(
-            entry["id"]
-            for entry in conversation.entries
-            if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-        )
-
-    def report(self, kind: DefectKind, text: str, field: str = "") -> None:
-        self.defects.append(Defect(len(self.messages), kind, text, self.place + field))
+class _Reader(Reading):
+    """Reads one entry after the other."""
 
     def read(self, number: int, raw: Any) -> None:
-        lines = self.conversation.lines
-        self.place = f"line {lines[number]}" if lines else f"{self.conversation.where}[{number}]"
+        self.go_to(number)
         if not isinstance(raw, dict):
             self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
             return
-        original, raw = raw, self._mended(raw)
+        original, raw = raw, self.mended(raw)
         given = raw.get("role")
         role = _ROLES.get(given) if isinstance(given, str) else None
         if role is None:
@@ -90,8 +57,8 @@ class _Reader:
         one = Message(
             role=role,
             parts=parts,
-            id=self._id(number, original),
-            time=self._time(number, raw),
+            id=self.id_of(number, original),
+            time=self.time_of(number, raw),
             name=raw["name"] if role != "tool" and isinstance(raw.get("name"), str) else None,
         )
         known = {"role", "content"}
@@ -111,27 +78,7 @@ class _Reader:
             **({SPELLING_KEY: spelling} if spelling else {}),
             **({ROLE_KEY: given} if given != role and isinstance(given, str) else {}),
         }
-        self.messages.append(self._with_metadata(one, metadata))
-        self.places.append(self.place)
-
-    def _with_metadata(self, one: Message, metadata: dict[str, Any]) -> Message:
-        try:
-            return message(one.role, one.parts, id=one.id, time=one.time, name=one.name, metadata=metadata)
-        except MessageError as problem:
-            self.report("unkept_fields", f"further fields cannot be kept: {problem}")
-            return one
-
-    def _mended(self, value: Any, field: str = "") -> Any:
-        """The value without halves of characters: a server refuses every request with one."""
-        found = list(lone_surrogates(value))
-        for inside, places in found:
-            at = ", ".join(map(str, places[:5])) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
-            self.report(
-                "lone_surrogate",
-                f"half of a pair of characters, at {at} of the text, replaced by U+FFFD",
-                field + inside,
-            )
-        return without_lone_surrogates(value) if found else value
+        self.add(one, metadata)
 
     def _content(self, raw: dict[str, Any], role: Role) -> tuple[list[Part], list[dict[str, Any]] | None]:
         """The content parts, and their surplus fields where these are enough to spell the content again."""
@@ -221,104 +168,14 @@ class _Reader:
             self.report("bad_call", f"no call with a name, kept in the metadata: {preview(entry)}", field)
             return entry
         call_id = entry.get("id") if isinstance(entry.get("id"), str) else None
-        if call_id is not None:
-            self._note_call_id(call_id, field)
+        self.note_call("" if body_key == "custom" else name, call_id, f"{field}.id")
         if body_key == "custom":
             calls.append(ToolCall(name, str(body.get("input", "")), call_id))
             return entry
         given = body.get("arguments")
-        args = self._arguments(name, given, f"{field}.{body_key}.arguments")
+        args = self.arguments(name, given, f"{field}.{body_key}.arguments")
         calls.append(ToolCall(name, args, call_id))
-        if call_id is not None:
-            self.tool_names[call_id] = name
         return {**entry, body_key: {**body, "arguments": given if isinstance(given, str) else args}}
-
-    def _note_call_id(self, call_id: str, field: str) -> None:
-        before = self.call_places.get(call_id)
-        if before is not None:
-            self.report(
-                "reused_call_id",
-                f"call id {preview(call_id)!r} was used before, at {before}; a result belongs to the nearest call "
-                "before it",
-                f"{field}.id",
-            )
-        self.call_places[call_id] = self.place + field
-
-    def _arguments(self, tool: str, value: Any, field: str) -> str:
-        if not isinstance(value, str):
-            self.report(
-                "arguments_not_text", f"arguments of {tool} are {type(value).__name__}, not text", field
-            )
-            return "{}" if value is None else json.dumps(value, ensure_ascii=False)
-        try:
-            decoded = json.loads(value)
-        except (ValueError, RecursionError) as problem:
-            self.report(
-                "broken_arguments", f"arguments of {tool} are no JSON ({problem}): {preview(value)}", field
-            )
-            return value
-        if isinstance(decoded, str) and _is_object(decoded):
-            self.report(
-                "double_encoded_arguments",
-                f"arguments of {tool} were JSON inside a JSON text, and are taken out of it",
-                field,
-            )
-            return str(self._mended(decoded, field))
-        if not isinstance(decoded, dict):
-            self.report("broken_arguments", f"arguments of {tool} are no object: {preview(value)}", field)
-        return value
-
-    def _id(self, number: int, raw: dict[str, Any]) -> str:
-        own = raw.get("id")
-        if isinstance(own, str) and own:
-            if self.given_ids[own] == 1:
-                return own
-            self.report(
-                "duplicate_id", f"id {own!r} is used {self.given_ids[own]} times; another one is made", ".id"
-            )
-        body = json.dumps([number, raw], sort_keys=True).encode("ascii")
-        return blake2b(body, digest_size=8).hexdigest()
-
-    def _time(self, number: int, raw: dict[str, Any]) -> datetime:
-        for field in _TIME_FIELDS:
-            value = raw.get(field)
-            if value is not None:
-                found = _as_time(value)
-                if found is not None:
-                    return found
-                self.report("bad_time", f"{preview(value)!r} is no time", f".{field}")
-        return UNKNOWN_TIME + timedelta(seconds=number)
-
-
-def _open_calls(reader: _Reader, pairing: Pairing) -> Iterator[Defect]:
-    """The calls at the end that have no result: it may still come, but a reader has to know."""
-    if pairing.tail is None:
-        return
-    answered = {pair.call_part for pair in pairing.pairs if pair.call_message == pairing.tail}
-    for index, part in enumerate(reader.messages[pairing.tail].parts):
-        if isinstance(part, ToolCall) and index not in answered:
-            text = f"message {pairing.tail}: a call at the end without a result (tool {part.tool}, id {part.id!r})"
-            yield Defect(pairing.tail, "open_call", text, reader.places[pairing.tail])
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _as_time(value: Any) -> datetime | None:
-    try:
-        if isinstance(value, str):
-            parsed = datetime.fromisoformat(value)
-            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
-            return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    return None
 
 
 def _spelling(

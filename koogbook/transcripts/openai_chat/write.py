@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from koogbook.messages.codec import encode_message
-from koogbook.messages.message import Message, message
+from koogbook.messages.message import Message
 from koogbook.messages.pairing import pair_messages
-from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.messages.parts import Reasoning, Text, ToolCall, ToolResult
 from koogbook.messages.prompt import Prompt, as_messages
-from koogbook.transcripts.files import replaced_file
-from koogbook.transcripts.openai_parts import merged, part_to_openai
+from koogbook.transcripts.files import json_bytes, replaced_file
+from koogbook.transcripts.openai_chat.parts import merged, part_to_openai
+from koogbook.transcripts.spelling import parts_mark
 from koogbook.transcripts.transcript import Transcript
 
 #: Metadata that a message from an OpenAI file carries: fields that koogbook has no place for, how the known
@@ -25,7 +22,6 @@ SPELLING_KEY = "openai_spelling"
 ROLE_KEY = "original_role"
 
 CallIds = Mapping[tuple[int, int], str]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_openai(messages: Sequence[Message] | Prompt | Transcript) -> list[dict[str, Any]]:
@@ -52,22 +48,6 @@ def write_openai(messages: Sequence[Message] | Prompt | Transcript, path: str | 
     with replaced_file(path) as file:
         file.write(json_bytes(values, indent=2) + b"\n")
     return Path(path)
-
-
-def json_bytes(value: Any, indent: int | None = None) -> bytes:
-    """JSON in UTF-8, readable in any script; surrogates, which UTF-8 cannot hold, are escaped.
-
-    JSON has one spelling for two halves of a character that stand together and for the character itself, so such a pair
-    is read as one.
-    """
-    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace")
-
-
-def parts_mark(role: Any, parts: Sequence[Part]) -> str:
-    """A short hash of parts, by which an export sees that they are still the ones of the import."""
-    encoded = encode_message(message(role, parts, id="", time=_EPOCH))
-    return blake2b(encoded, digest_size=8).hexdigest()
 
 
 def plain_entry(one: Message, position: int = 0, ids: CallIds | None = None) -> dict[str, Any]:

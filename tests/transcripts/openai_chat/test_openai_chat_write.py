@@ -16,8 +16,8 @@ from koogbook.messages.parts import Attachment, Foreign, Text, ToolCall, ToolRes
 from koogbook.messages.prompt import Prompt
 from koogbook.transcripts.jsonl import write_jsonl
 from koogbook.transcripts.load import load_transcript, load_transcripts
-from koogbook.transcripts.openai_chat import read_conversation
-from koogbook.transcripts.openai_export import to_openai, write_openai
+from koogbook.transcripts.openai_chat.read import read_conversation
+from koogbook.transcripts.openai_chat.write import to_openai, write_openai
 from koogbook.transcripts.shapes import Conversation
 
 TEXTS = st.text(st.characters(codec=None), min_size=1, max_size=30)

@@ -1,0 +1,1 @@
+"""OpenAI chat messages: ``role`` and ``content``, ``tool_calls``, ``tool_call_id``."""

@@ -1,0 +1,62 @@
+"""What a file wrote comes out as it went in, as long as the message is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koogbook.messages.message import user
+from koogbook.transcripts.spelling import difference, respelled, restored, spelling
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "in", "is", "at", "more", "less"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def exact(value: Any) -> Any:
+    """A value that is equal to another one's where JSON has one text for both."""
+    if isinstance(value, dict):
+        return {key: exact(inner) for key, inner in value.items()}
+    return [exact(inner) for inner in value] if isinstance(value, list) else (type(value), value)
+
+
+@given(VALUES, VALUES)
+def test_a_difference_restores_the_original(original: Any, plain: Any) -> None:
+    """Whatever an export would write, the change turns it into what the file had [EXE-07]."""
+    assert exact(restored(plain, difference(original, plain))) == exact(original)
+
+
+@given(VALUES)
+def test_the_same_value_has_no_difference(value: Any) -> None:
+    """Nothing is kept where nothing differs."""
+    assert difference(value, value) is None
+
+
+@pytest.mark.parametrize(("original", "plain"), [(True, 1), (1, 1.0), (0, False)])
+def test_numbers_and_truth_values_are_told_apart(original: Any, plain: Any) -> None:
+    """Python's equality of True, 1 and 1.0 is none of JSON's."""
+    assert difference(original, plain) == {"is": original}
+
+
+def test_a_changed_message_loses_its_spelling() -> None:
+    """What the file wrote of other words would be wrong beside new ones."""
+    one = user("old")
+    kept = spelling(one, {"role": "user", "content": [{"type": "text", "text": "old"}]}, {"role": "user"})
+
+    assert respelled(one.with_text("new"), kept, {"content": "new"}) == {"content": "new"}
+
+
+def test_an_unchanged_message_keeps_its_spelling() -> None:
+    """It comes out as it went in."""
+    one = user("old")
+    kept = spelling(one, {"content": ["old"]}, {"content": "old"})
+
+    assert respelled(one, kept, {"content": "old"}) == {"content": ["old"]}
