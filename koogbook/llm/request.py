@@ -7,9 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from koogbook.messages.marks import attachment_mark, foreign_mark, is_thought
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, LLMParams
-from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
+from koogbook.messages.parts import Attachment, Foreign, Part, Text, ToolCall, ToolResult
 from koogbook.tools.tool import ToolSpec
 
 Purpose = Literal["conversation", "compression", "flush", "consolidation", "extraction", "selection"]
@@ -97,8 +98,12 @@ def _quoted(message: Message) -> list[str]:
             lines.append(call_as_text(part))
         elif isinstance(part, ToolResult):
             lines.append(part.output)
+        elif isinstance(part, Attachment):
+            lines.append(attachment_mark(part))
+        elif isinstance(part, Foreign) and not is_thought(part):
+            lines.append(foreign_mark(part))
         else:
-            lines.append(f"[{type(part).__name__.lower()}]")
+            lines.append("[reasoning]")
     return [
         line.replace("</message", "<\u200b/message").replace("<message ", "<\u200bmessage ") for line in lines
     ]

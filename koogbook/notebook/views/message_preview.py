@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from koogbook.messages.marks import attachment_mark, foreign_mark
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 from koogbook.notebook.views.diff_view.model import RoleMark
@@ -54,10 +55,9 @@ def part_text(part: Text | Reasoning | Attachment | ToolCall | ToolResult | Fore
         case ToolResult():
             return f"[error] {part.output}" if part.is_error else part.output
         case Attachment():
-            named = part.name or part.url or part.file_id or f"{len(part.data or b''):,} bytes"
-            return f"[{part.kind} {named}]"
+            return attachment_mark(part)
         case Foreign():
-            return f"[{part.kind}] {part.raw}"
+            return foreign_mark(part)
 
 
 def call_text(call: ToolCall) -> str:
