@@ -373,7 +373,7 @@ def test_a_very_long_message_is_cut_and_says_how_much_is_missing() -> None:
         (call("find_trains", "t"), 'find_trains(near="river")'),
         (assistant(calls=[ToolCall("f", "not json", "c")], id="m", time=NOON), "f(not json)"),
         (tool_result("c", "no such train", is_error=True, id="m", time=NOON), "[error] no such train"),
-        (user([Attachment("image", "image/png", url="a.png")], id="m", time=NOON), "[image a.png]"),
+        (user([Attachment("image", "image/png", url="a.png")], id="m", time=NOON), "[image/png, a.png]"),
         (user("", id="m", time=NOON), "(empty)"),
         (user("one\n  two", id="m", time=NOON), "one two"),
     ],
