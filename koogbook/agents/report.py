@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,7 +13,10 @@ from koogbook.events import (
     CheckpointSkipped,
     CompressionFailed,
     HandlerFailed,
+    LLMCallCached,
     LLMCallFailed,
+    LLMCallFellBack,
+    LLMCallRetrying,
     NodeFailed,
     NodeStarting,
     Notice,
@@ -29,12 +33,16 @@ from koogbook.events import (
     ToolCallFailed,
     ToolValidationFailed,
 )
+from koogbook.llm.usage import NodeUsage, Spending, usage_of_all
 
 if TYPE_CHECKING:
     from koogbook.agents.run import Run
     from koogbook.events import Event
     from koogbook.messages.ledger import Ledger
 
+
+#: So many nodes have a row of their own.
+_MOST_NODES = 8
 
 #: After one of these a session neither holds the lock nor waits for it.
 _OVER = (SessionCommitted, SessionDiscarded, SessionClosed, SessionRefused, SessionTimedOut)
@@ -60,7 +68,14 @@ def report_of(run: Run) -> Report:
     """The report of a run, finished or not."""
     events = run.events
     outcome = f"Run {run.run_id} of {run.session_id!r} {_state(run, events)}"
-    rows = [("nodes", _nodes(events, run)), ("sessions", _sessions(events)), ("requests", _calls(run))]
+    rows = [
+        ("nodes", _nodes(events, run)),
+        ("sessions", _sessions(events)),
+        ("requests", _calls(run)),
+        *_by_node(run.usage_by_node),
+        *_cost(usage_of_all(run.calls)),
+        *_asked_otherwise(events),
+    ]
     if run.resumed_from is not None:
         restored = run.resumed_from
         rows.insert(
@@ -141,10 +156,7 @@ def _never_closed(told: list[SessionEvent]) -> str:
 def _calls(run: Run) -> str:
     if not run.usage:
         return "none"
-    parts = [
-        f"{spent.calls} for {spent.purpose} ({spent.input_tokens:,} tokens in, {spent.output_tokens:,} out)"
-        for spent in run.usage
-    ]
+    parts = [f"{_asked(spent)} for {spent.purpose} ({_spent(spent)})" for spent in run.usage]
     answered = {
         str(record.reply.metadata.get("answered_by"))
         for record in run.calls
@@ -152,6 +164,75 @@ def _calls(run: Run) -> str:
     }
     by = f"; answered by {', '.join(sorted(answered))}, not by a model" if answered else ""
     return f"{', '.join(parts)}{by}"
+
+
+def _by_node(spent: tuple[NodeUsage, ...]) -> list[tuple[str, str]]:
+    """A row for each node that asked, where there are several; the last of very many stand together."""
+    if len(spent) < 2:
+        return []
+    first = spent if len(spent) <= _MOST_NODES else spent[: _MOST_NODES - 1]
+    rows = [("by node", f"{_asked(one)} in {one.path or 'no node'} ({_spent(one)})") for one in first]
+    rest = spent[len(first) :]
+    if rest:
+        calls = sum(one.calls + one.cached for one in rest)
+        tokens = sum(one.input_tokens + one.output_tokens for one in rest)
+        rows.append(
+            (
+                "by node",
+                f"{calls} in {len(rest)} more nodes ({tokens:,} tokens in and out; run.usage_by_node has all)",
+            )
+        )
+    return rows
+
+
+def _asked(spent: Spending) -> str:
+    cached = f" and {spent.cached} from the cache" if spent.cached else ""
+    return f"{spent.calls}{cached}"
+
+
+def _spent(spent: Spending) -> str:
+    price = ""
+    if spent.priced or spent.unpriced:
+        price = ", no price" if spent.cost is None else f", {in_dollars(spent.cost)}"
+        if spent.priced and spent.unpriced:
+            price += f" and {spent.unpriced} without a price"
+    return f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{price}"
+
+
+def _cost(spent: Spending) -> list[tuple[str, str]]:
+    """What all cost together; nothing to say where no model answered."""
+    answered = spent.priced + spent.unpriced
+    if not answered:
+        return []
+    if spent.cost is None:
+        told = f"no price is known for {'the model' if answered == 1 else 'the models'} that answered"
+    else:
+        told = in_dollars(spent.cost)
+        if spent.unpriced:
+            told += f" for {spent.priced} of {answered} answers; no price is known for {spent.unpriced}"
+    estimated = f"; the tokens of {spent.estimated} are estimates" if spent.estimated else ""
+    return [("cost", f"{told}{estimated}")]
+
+
+def in_dollars(cost: Decimal) -> str:
+    """An amount for people, to a hundredth of a cent."""
+    return "less than 0.0001 USD" if 0 < cost < Decimal("0.0001") else f"{cost:,.4f} USD"
+
+
+def _asked_otherwise(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+    """What executors did besides asking."""
+    retries = [event for event in events if isinstance(event, LLMCallRetrying)]
+    fallbacks = [event for event in events if isinstance(event, LLMCallFellBack)]
+    cached = sum(isinstance(event, LLMCallCached) for event in events)
+    rows = []
+    if retries:
+        rows.append(("retries", f"{len(retries)}, after {sum(one.wait for one in retries):.1f} s of waiting"))
+    if fallbacks:
+        to = ", ".join(dict.fromkeys(event.to for event in fallbacks))
+        rows.append(("fallbacks", f"{len(fallbacks)}, to {to}"))
+    if cached:
+        rows.append(("cache", f"{cached} {'answer was' if cached == 1 else 'answers were'} there already"))
+    return rows
 
 
 def _compression(ledger: Ledger) -> str:
@@ -196,6 +277,10 @@ def _line(event: Event) -> str:
             return f"request {call} ({purpose}) was stopped before its answer was whole"
         case LLMCallFailed(call=call, purpose=purpose, error=error):
             return f"request {call} ({purpose}) failed: {error}"
+        case LLMCallRetrying(call=call, model=model, attempt=attempt, wait=wait, error=error):
+            return f"request {call} to {model} was made again {wait:.1f} s after attempt {attempt} failed: {error}"
+        case LLMCallFellBack(call=call, model=model, to=to, error=error):
+            return f"request {call} went to {to}, since {model} did not answer: {error}"
         case ToolValidationFailed(tool=tool, error=error) | ToolCallFailed(tool=tool, error=error):
             return f"tool {tool}: {error}"
         case CompressionFailed(strategy=strategy, error=error):

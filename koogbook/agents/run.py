@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -18,7 +19,14 @@ from koogbook.events import (
     TombstoneSaved,
 )
 from koogbook.llm.call_record import CallRecord
-from koogbook.llm.usage import PurposeUsage
+from koogbook.llm.usage import (
+    ModelUsage,
+    NodeUsage,
+    PurposeUsage,
+    usage_by_model,
+    usage_by_node,
+    usage_of_all,
+)
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.prompt import Prompt
 
@@ -116,8 +124,27 @@ class Run:
 
     @property
     def usage(self) -> tuple[PurposeUsage, ...]:
-        """Calls and tokens, for each purpose apart."""
+        """Calls, tokens and cost, for each purpose apart."""
         return self._context.llm.calls.usage()
+
+    @property
+    def usage_by_node(self) -> tuple[NodeUsage, ...]:
+        """Calls, tokens and cost, for each node apart."""
+        return usage_by_node(self.calls)
+
+    @property
+    def usage_by_model(self) -> tuple[ModelUsage, ...]:
+        """Calls, tokens and cost, for each model apart that answered or was asked in vain."""
+        return usage_by_model(self.calls)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What all requests cost in US dollars; None where no model that answered has a known price.
+
+        Where some have one and others have not, it is the cost of those that have: ``unpriced`` in the usages says how
+        many have not.
+        """
+        return usage_of_all(self.calls).cost
 
     @property
     def compressions(self) -> tuple[Ledger, ...]:

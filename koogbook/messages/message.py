@@ -168,7 +168,7 @@ class Message(
 
     @cached_property
     def tokens(self) -> int:
-        """Estimated tokens, counted once (see :mod:`koogbook.messages.tokens`)."""
+        """Tokens, counted once: estimated, unless another counter is set (:mod:`koogbook.messages.token_counters`)."""
         from koogbook.messages.tokens import message_tokens
 
         return message_tokens(self)

@@ -12,6 +12,7 @@ from typing import Any, Final, overload
 
 from koogbook import clock
 from koogbook.errors import DuplicateMessageError, MessageError
+from koogbook.messages import token_counters
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLMParams
 
@@ -21,13 +22,14 @@ _NO_PARAMS: Final = LLMParams()
 class MessageLog:
     """Messages that only ever grow; shared by prompts, never handed to users."""
 
-    __slots__ = ("__weakref__", "ids", "messages", "token_sums")
+    __slots__ = ("__weakref__", "counter", "ids", "messages", "token_sums")
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self.messages = list(messages)
         _require_messages(self.messages)
         self.ids: dict[str, int] | None = None
         self.token_sums: list[int] = [0]
+        self.counter = token_counters.current
 
     def positions(self) -> dict[str, int]:
         """Where each id stands first."""
@@ -36,7 +38,9 @@ class MessageLog:
         return self.ids
 
     def tokens_before(self, length: int) -> int:
-        """Estimated tokens of the first ``length`` messages."""
+        """Tokens of the first ``length`` messages, by the counter in use."""
+        if self.counter is not token_counters.current:
+            self.counter, self.token_sums = token_counters.current, [0]
         sums = self.token_sums
         while len(sums) <= length:
             sums.append(sums[-1] + self.messages[len(sums) - 1].tokens)
@@ -113,7 +117,7 @@ class Prompt:
 
     @property
     def tokens(self) -> int:
-        """Estimated tokens of all messages; each message is counted once in its life."""
+        """Tokens of all messages, by the counter in use; each message is counted once in its life by each counter."""
         return self._log.tokens_before(self._length)
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ is a few percent for English, Chinese, code and JSON, and below 20 % for most ot
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from koogbook.messages.message import Message
@@ -108,28 +109,33 @@ def message_tokens(message: Message) -> int:
     Texts, reasoning, calls, results and attachments count (see :data:`ATTACHMENT_TOKENS`); metadata and
     usage, which no model sees, do not. :attr:`Message.tokens` keeps the number.
     """
+    return tokens_by(estimate_tokens, message)
+
+
+def tokens_by(count: Callable[[str], int], message: Message) -> int:
+    """How many tokens a message adds to a request, its texts counted by this function and all else as estimated."""
     total = MESSAGE_OVERHEAD
     for part in message.parts:
         match part:
             case Text() | Reasoning():
-                total += estimate_tokens(part.text)
+                total += count(part.text)
             case ToolCall():
-                total += CALL_OVERHEAD + estimate_tokens(part.tool) + estimate_tokens(part.args)
+                total += CALL_OVERHEAD + count(part.tool) + count(part.args)
             case ToolResult():
-                total += CALL_OVERHEAD + estimate_tokens(part.output)
+                total += CALL_OVERHEAD + count(part.output)
             case Attachment():
-                total += _attachment_tokens(part)
+                total += _attachment_tokens(count, part)
             case Foreign():
-                total += _foreign_tokens(part)
+                total += _foreign_tokens(count, part)
     return total
 
 
-def _attachment_tokens(attachment: Attachment) -> int:
+def _attachment_tokens(count: Callable[[str], int], attachment: Attachment) -> int:
     if attachment.data is not None and _TEXT_LIKE.fullmatch(attachment.mime):
-        return estimate_tokens(attachment.data.decode("utf-8", "replace"))
+        return count(attachment.data.decode("utf-8", "replace"))
     return ATTACHMENT_TOKENS[attachment.kind]
 
 
-def _foreign_tokens(part: Foreign) -> int:
+def _foreign_tokens(count: Callable[[str], int], part: Foreign) -> int:
     readable, encoded = _ENCODED_DATA.subn("", part.raw)
-    return estimate_tokens(readable) + encoded * ATTACHMENT_TOKENS["file"]
+    return count(readable) + encoded * ATTACHMENT_TOKENS["file"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +13,13 @@ import pytest
 
 import koogbook as kb
 from koogbook import events
+from koogbook.agents.report import in_dollars
 from koogbook.clock import FixedClock
+from koogbook.errors import ProviderError
+from koogbook.llm import usage
+from koogbook.llm.cached import CachedExecutor
+from koogbook.llm.fallback import FallbackExecutor
+from koogbook.llm.retrying import RetryingExecutor
 from koogbook.runtime.builder import Strategy
 
 
@@ -391,3 +399,170 @@ async def test_sessions_that_were_closed_are_nothing_to_look_at() -> None:
     run = await _of_sessions(ask).run("x")
 
     assert [line for line in run.report().attention if "never closed" in line] == []
+
+
+# ------------------------------------------------------------------------------------------- what it cost
+
+
+@pytest.fixture
+def own_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cent for a token of one model; others have no price."""
+
+    def price_of(model: kb.LLModel, counted: kb.Usage, *, when: Any) -> Decimal | None:
+        return counted.total * Decimal("0.01") if str(model) == "openai:a" else None
+
+    monkeypatch.setattr(usage, "price_of", price_of)
+
+
+def _asking(executor: Any, *nodes: str, model: str = "openai:a") -> kb.Agent:
+    """An agent whose nodes ask one after another."""
+    line = kb.strategy("line", input=str, output=str)
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user(text))
+            return (await session.request_without_tools()).text
+
+    steps = [line.start, *(line.node(name=name)(ask) for name in nodes), line.finish]
+    for left, right in pairwise(steps):
+        line.edge(left, right)
+    return kb.Agent(executor, model, line)
+
+
+def _answer(text: str = "x", **fields: Any) -> kb.Message:
+    return kb.assistant(text, usage=kb.Usage(1_000, 50), **fields)
+
+
+def _rows(run: kb.Run, *subjects: str) -> list[tuple[str, str]]:
+    return [row for row in run.report().rows if row[0] in subjects]
+
+
+@pytest.mark.usefixtures("own_prices")
+async def test_a_report_says_what_a_run_cost() -> None:
+    """For its purposes, and in all [AGT-01]."""
+    run = await _asking(kb.ScriptedExecutor([_answer(), kb.assistant("x")]), "a", "b").run("x")
+    estimated = run.calls[1].request.tokens + kb.assistant("x").tokens
+    cost = f"{Decimal('10.50') + estimated * Decimal('0.01'):.4f} USD"
+    given, made = 1_000 + run.calls[1].request.tokens, 50 + kb.assistant("x").tokens
+
+    assert _rows(run, "requests", "cost") == [
+        ("requests", f"2 for conversation ({given:,} tokens in, {made} out, {cost})"),
+        ("cost", f"{cost}; the tokens of 1 are estimates"),
+    ]
+
+
+@pytest.mark.usefixtures("own_prices")
+async def test_a_report_tells_nodes_apart_where_there_are_several() -> None:
+    """One row for each [AGT-01]."""
+    several = await _asking(kb.ScriptedExecutor([_answer(), _answer()]), "a", "b").run("x")
+    one = await _asking(kb.ScriptedExecutor([_answer()]), "a").run("x")
+
+    assert _rows(several, "by node") == [
+        ("by node", "1 in line/a (1,000 tokens in, 50 out, 10.5000 USD)"),
+        ("by node", "1 in line/b (1,000 tokens in, 50 out, 10.5000 USD)"),
+    ]
+    assert _rows(one, "by node") == []
+
+
+async def test_very_many_nodes_have_one_row_at_the_end() -> None:
+    """With what they spent together, and where all of it is [AGT-01]."""
+    run = await _asking(kb.ScriptedExecutor(lambda request: _answer()), *"abcdefghij").run("x")
+    rows = [text for _, text in _rows(run, "by node")]
+
+    assert len(rows) == 8
+    assert rows[-1] == "3 in 3 more nodes (3,150 tokens in and out; run.usage_by_node has all)"
+
+
+@pytest.mark.usefixtures("own_prices")
+@pytest.mark.parametrize(
+    ("answers", "cost"),
+    [
+        ([_answer(metadata={"answered_by": "b:c"})] * 2, "no price is known for the models that answered"),
+        (
+            [_answer(), _answer(metadata={"answered_by": "b:c"})],
+            "10.5000 USD for 1 of 2 answers; no price is known for 1",
+        ),
+    ],
+    ids=["none", "some"],
+)
+async def test_a_report_says_where_no_price_is_known(answers: list[kb.Message], cost: str) -> None:
+    """It is not 0 [EXE-04]."""
+    script = [one.with_parts(one.parts) for one in answers]
+    run = await _asking(
+        kb.ScriptedExecutor([msgspec.structs.replace(one, id=f"m{at}") for at, one in enumerate(script)]),
+        "a",
+        "b",
+    ).run("x")
+
+    assert _rows(run, "cost") == [("cost", cost)]
+
+
+async def test_a_report_of_a_run_without_a_model_has_no_cost() -> None:
+    """There is nothing to say [EXE-03]."""
+    run = await _asking(kb.OfflineExecutor(), "a").run("x")
+
+    assert (_rows(run, "cost"), "USD" in str(run.report()), "price" in str(run.report())) == (
+        [],
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        ("0", "0.0000 USD"),
+        ("0.00001", "less than 0.0001 USD"),
+        ("0.0001", "0.0001 USD"),
+        ("1234.5", "1,234.5000 USD"),
+    ],
+)
+def test_an_amount_is_told_to_a_hundredth_of_a_cent(cost: str, words: str) -> None:
+    """A little is not nothing [AGT-01]."""
+    assert in_dollars(Decimal(cost)) == words
+
+
+async def test_a_report_tells_what_was_done_besides_asking(fixed_clock: FixedClock) -> None:
+    """Retries, fallbacks and answers that were there, summed up, and the first two one by one [AGT-03]."""
+    script = [
+        ProviderError("busy", kind="overloaded", retry_after=2.0),
+        ProviderError("down", kind="refused"),
+        _answer("same", metadata={"n": 1}),
+    ]
+    inner = kb.ScriptedExecutor(script)
+    executor = FallbackExecutor(CachedExecutor(RetryingExecutor(inner)), ["b:c"])
+    agent = _asking(executor, "a")
+    first = await agent.run("x")
+    inner.requests.clear()
+    second = await _asking(executor, "a", model="b:c").run("x")
+
+    assert _rows(first, "retries", "fallbacks", "cache") == [
+        ("retries", "1, after 2.0 s of waiting"),
+        ("fallbacks", "1, to b:c"),
+    ]
+    assert first.report().attention == (
+        "request 1 to openai:a was made again 2.0 s after attempt 1 failed: ProviderError: busy",
+        "request 1 went to b:c, since openai:a did not answer: ProviderError: down",
+    )
+    assert _rows(second, "requests", "cache") == [
+        ("requests", "0 and 1 from the cache for conversation (0 tokens in, 0 out)"),
+        ("cache", "1 answer was there already"),
+    ]
+
+
+def _empty_files_of(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.write_bytes(b"")
+
+
+async def test_a_damaged_answer_stands_in_the_report(tmp_path: Path) -> None:
+    """It was asked for anew [EXE-04]."""
+    executor = CachedExecutor(kb.ScriptedExecutor(lambda request: "x"), folder=tmp_path)
+    agent = _asking(executor, "a")
+    await agent.run("x")
+    _empty_files_of(tmp_path)
+    run = await agent.run("x")
+
+    assert [line[:56] for line in run.report().attention] == [
+        "cached answers: request 1: a kept answer cannot be read "
+    ]
