@@ -1,0 +1,1 @@
+"""Real models: from our requests to a provider's, over HTTP, and back."""
