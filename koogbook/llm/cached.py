@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from koogbook import clock
 from koogbook.errors import CodecError, ExecutorError
-from koogbook.events import Event, LLMCallCached, Notice
+from koogbook.events import LLMCallCached, Notice
 from koogbook.llm.answers import AnswerStore, FolderAnswers, MemoryAnswers
 from koogbook.llm.around import AroundExecutor, in_words, streamed
 from koogbook.llm.executor import EndFrame, Frame, PromptExecutor, frames_of, tell
@@ -157,11 +157,7 @@ class CachedExecutor(AroundExecutor):
 
     def _defect(self, text: str) -> None:
         self.defects.append(text)
-
-        def notice(*, call: int, **fields: Any) -> Notice:
-            return Notice(kind="cached answers", text=f"request {call}: {text}", **fields)
-
-        tell(cast("type[Event]", notice))
+        tell(Notice, kind="cached answers", text=text)
 
 
 def request_key(request: Request) -> str:

@@ -72,10 +72,10 @@ teller: ContextVar[Callable[[type[Event], dict[str, Any]], None] | None] = Conte
 )
 
 
-def tell(kind: type[Event], **fields: Any) -> None:
-    """Say what an executor did besides asking: it waited, asked another model, took an answer that was there.
+def tell(kind: type[Event], /, **fields: Any) -> None:
+    """Say what an executor did besides asking: it waited, asked another model, left something out.
 
-    The event gets the number of the request; outside of a run nobody listens.
+    The event gets the number of the request, a notice in its text; outside of a run nobody listens.
     """
     told = teller.get()
     if told is not None:

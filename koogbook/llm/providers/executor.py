@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from koogbook.errors import ExecutorClosedError, ExecutorError
-from koogbook.llm.executor import Frame
+from koogbook.events import Notice
+from koogbook.llm.executor import Frame, tell
 from koogbook.llm.providers.connections import Connections, base_url_of, is_local
 from koogbook.llm.providers.exchange import Exchange
 from koogbook.llm.providers.faults import Faults
@@ -149,9 +150,12 @@ class ProviderExecutor:
             fault = faults.fault(problem, Exchange())
         if fault is not None:
             raise fault
+        sent = outgoing(request, target.provider, model)
+        for what in sent.not_sent:
+            tell(Notice, kind="request", text=f"{request.model} was not sent {what}", level="warning")
         return Question(
             model=model,
-            outgoing=outgoing(request, target.provider, model),
+            outgoing=sent,
             answered_by=str(request.model),
             faults=faults,
             redactor=self._redactor,

@@ -14,9 +14,7 @@ from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, 
 _NOT_KEPT = frozenset({"timestamp"})
 
 
-def message_of(
-    response: Any, answered_by: str, redactor: Redactor, *, not_sent: tuple[str, ...] = ()
-) -> Message:
+def message_of(response: Any, answered_by: str, redactor: Redactor) -> Message:
     """The answer as an assistant message; what its provider wants back and has no part here is in the metadata."""
     parts: list[Part] = []
     kept: list[Any] = []
@@ -41,8 +39,6 @@ def message_of(
         metadata["response_id"] = str(response.provider_response_id)
     if kept:
         metadata[PARTS_KEY] = kept
-    if not_sent:
-        metadata["not_sent"] = list(not_sent)
     return assistant(
         parts,
         usage=usage_of(response.usage),

@@ -62,7 +62,7 @@ class Question(Struct, frozen=True, kw_only=True):
         Raises:
             ProviderError: There is nothing in it.
         """
-        made = message_of(response, self.answered_by, self.redactor, not_sent=self.outgoing.not_sent)
+        made = message_of(response, self.answered_by, self.redactor)
         if made.text.strip() or made.calls or any(isinstance(part, Attachment) for part in made.parts):
             return made
         raise self.faults.empty(made.finish_reason, str((response.provider_details or {}).get("refusal", "")))

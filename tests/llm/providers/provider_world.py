@@ -10,8 +10,8 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ from msgspec import Struct
 
 import koogbook as kb
 from koogbook.errors import ExecutorError
+from koogbook.llm.executor import teller
 from koogbook.llm.providers.executor import ProviderExecutor
 from koogbook.llm.request import Request
 from koogbook.messages.model import as_model
@@ -59,6 +60,17 @@ def ask(model: str, *messages: kb.Message | str, **fields: Any) -> Request:
     """A request; texts are user messages."""
     said = tuple(kb.user(one) if isinstance(one, str) else one for one in messages)
     return Request(messages=said or (kb.user("hello"),), model=as_model(model), **fields)
+
+
+@contextmanager
+def listening() -> Iterator[list[str]]:
+    """What is said in the block beside answers, as a run would have it in its report."""
+    heard: list[str] = []
+    token = teller.set(lambda kind, fields: heard.append(fields["text"]))
+    try:
+        yield heard
+    finally:
+        teller.reset(token)
 
 
 # ------------------------------------------------------------------------------------------- aimock

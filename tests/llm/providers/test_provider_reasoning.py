@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from provider_world import TOOLS, Aimock, Wire, ask, chat, reply
+from provider_world import TOOLS, Aimock, Wire, ask, chat, listening, reply
 
 import koogbook as kb
 from koogbook.llm.providers.executor import ProviderExecutor
@@ -140,10 +140,11 @@ async def test_thoughts_of_another_model_are_not_sent(signed: bool) -> None:
         Wire([_claude({"type": "text", "text": "Yes."})]) as wire,
         ProviderExecutor(wire.url) as executor,
     ):
-        answer = await executor.execute(ask(CLAUDE, "Hi", other, "Go on.", params=SHORT))
+        with listening() as heard:
+            await executor.execute(ask(CLAUDE, "Hi", other, "Go on.", params=SHORT))
 
     assert "secret thoughts" not in json.dumps(wire.asked[0].body)
-    assert "the thoughts of 1 earlier answers" in answer.metadata["not_sent"][0]
+    assert "the thoughts of 1 earlier answers" in heard[0]
 
 
 async def test_what_google_signs_goes_back_beside_its_call() -> None:

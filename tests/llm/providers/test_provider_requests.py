@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from provider_world import TOOLS, Asked, Wire, ask, chat, reply
+from provider_world import TOOLS, Asked, Wire, ask, chat, listening, reply
 
 import koogbook as kb
 from koogbook.errors import ProviderError
@@ -166,13 +166,14 @@ async def test_any_text_survives_the_way() -> None:
 
 @pytest.mark.parametrize("model", ANSWERS)
 async def test_a_lone_surrogate_is_spelled_out(model: str) -> None:
-    """UTF-8 has no such character; the answer says that it went in another form [EXE-01]."""
+    """UTF-8 has no such character; it is said that it went in another form [EXE-01]."""
     call = kb.ToolCall("weather", '{"city": "\udc00"}', "c1")
     history = (kb.user("half \ud83d of a pair"), kb.assistant(calls=[call]), kb.tool_result(call, "\udfff"))
-    sent, answer = await _sent(model, kb.system("\ud83d"), *history, tools=TOOLS)
+    with listening() as heard:
+        sent, _ = await _sent(model, kb.system("\ud83d"), *history, tools=TOOLS)
 
     assert "half \\\\ud83d of a pair" in json.dumps(sent.body)
-    assert "lone surrogates in 4 texts" in answer.metadata["not_sent"][0]
+    assert "lone surrogates in 4 texts" in heard[0]
 
 
 # ------------------------------------------------------------------------------------------- attachments
@@ -251,24 +252,26 @@ async def test_parameters_go_under_the_names_of_openai() -> None:
 
 
 async def test_parameters_go_under_the_names_of_anthropic() -> None:
-    """And what it has not is named in the answer [EXE-04]."""
+    """And what it has not is said [EXE-04]."""
     params = LLMParams(max_tokens=7, seed=3, stop=("END",), user="u1")
-    sent, answer = await _sent(CLAUDE, "?", params=params)
+    with listening() as heard:
+        sent, _ = await _sent(CLAUDE, "?", params=params)
 
     assert (sent.body["max_tokens"], sent.body["stop_sequences"]) == (7, ["END"])
     assert sent.body["metadata"] == {"user_id": "u1"}
-    assert answer.metadata["not_sent"] == ["the parameter seed"]
+    assert heard == [f"{CLAUDE} was not sent the parameter seed"]
 
 
 async def test_parameters_go_under_the_names_of_google() -> None:
     """In its own block; it has no user [EXE-04]."""
     params = LLMParams(temperature=0.5, max_tokens=7, seed=3, stop=("END",), user="u1")
-    sent, answer = await _sent(GEMINI, "?", params=params)
+    with listening() as heard:
+        sent, _ = await _sent(GEMINI, "?", params=params)
     config = sent.body["generationConfig"]
 
     assert (config["temperature"], config["maxOutputTokens"], config["seed"]) == (0.5, 7, 3)
     assert config["stopSequences"] == ["END"]
-    assert answer.metadata["not_sent"] == ["the parameter user"]
+    assert heard == [f"{GEMINI} was not sent the parameter user"]
 
 
 @pytest.mark.parametrize(
@@ -298,9 +301,10 @@ async def test_a_choice_of_tools_is_sent(choice: ToolChoice, openai: Any, anthro
 
 async def test_a_number_of_choices_is_not_sent_and_said_so() -> None:
     """Several answers are several requests, which the session makes [EXE-04]."""
-    _, answer = await _sent(OPENAI, "?", params=LLMParams(choices=3))
+    with listening() as heard:
+        await _sent(OPENAI, "?", params=LLMParams(choices=3))
 
-    assert answer.metadata["not_sent"] == ["the parameter choices"]
+    assert heard == [f"{OPENAI} was not sent the parameter choices"]
 
 
 async def test_a_tool_is_described_as_we_describe_it() -> None:
