@@ -165,7 +165,7 @@ async def run_demo(
     Where anything fails, the fresh folder is removed again.
 
     Args:
-        file: An OpenAI chat as JSON or JSONL; None is the sample that comes with koogbook.
+        file: A conversation as JSON or JSONL, in any format that is read; None is the sample that comes with koogbook.
         index: Which conversation of the file.
         folder: Where the fresh folder is made.
         budget: Tokens over which the history is compressed; by default so that it happens at least once.

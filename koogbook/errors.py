@@ -17,6 +17,7 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- UnencodableValueError                      saving would lose something
     |  `- UndecodableValueError                      what is stored does not fit the declared type
     |- TranscriptError              (ValueError)     a file that is no conversation
+    |  `- NotAConversationError     (TypeError)      a value that is none
     |- TraceError                   (ValueError)     a file that is no trace, or an event that cannot be in one
     |- ExecutorError
     |  |- ExecutorClosedError       (RuntimeError)
@@ -138,6 +139,10 @@ class UndecodableValueError(CodecError):
 
 class TranscriptError(KoogbookError, ValueError):
     """A file that cannot be read as a conversation."""
+
+
+class NotAConversationError(TranscriptError, TypeError):
+    """A value was handed over as a conversation and is none; nothing was made of it."""
 
 
 class TraceError(KoogbookError, ValueError):

@@ -15,7 +15,9 @@ def add(commands: Any) -> None:
         "demo", help="replay a conversation through a strategy and write a page about it"
     )
     demo.add_argument(
-        "file", nargs="?", help="OpenAI chat as JSON or JSONL (default: the sample that comes along)"
+        "file",
+        nargs="?",
+        help="a conversation as JSON or JSONL, in any format that is read (default: the sample that comes along)",
     )
     demo.add_argument(
         "--index", type=_from_zero, default=0, metavar="N", help="which conversation of the file, from 0"

@@ -7,15 +7,19 @@ import json
 import math
 import os
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from koogbook.errors import TranscriptError
+from koogbook.transcripts.transcript import preview
 
 #: The largest JSON document, and the longest line of a JSONL file, that is read without being asked: 64 MiB.
 MAX_BYTES = 64 * 1024 * 1024
+
+LINE_SUFFIXES = (".jsonl", ".ndjson")
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -26,27 +30,24 @@ _BYTE_ORDER_MARKS = (
 )
 _SIGNATURES = (
     (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a zip archive (or an Office document)"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"SQLite format 3", "a SQLite database"),
     (b"PAR1", "a Parquet file"),
 )
-_READABLE = (
-    "koogbook reads OpenAI chat conversations as JSON or JSONL; export the conversation in that format."
-)
+_READABLE = "Nothing was loaded. koogbook reads conversations as JSON or JSONL; export the conversation again as such."
 
 
 def checked_path(source: str | Path) -> Path:
-    """The path of a file that exists, can be read and is not empty.
+    """The path of a file that exists, can be read and is not empty; JSONL may be.
 
     Raises:
         TranscriptError: It is not.
     """
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
         raise TranscriptError(
-            "This is JSON text, not the path of a file. Write it to a file first, or build messages from it."
+            "This is JSON text, not the path of a file. Nothing was loaded. Hand it to kb.as_transcript(text)."
         )
     path = Path(source).expanduser()
     try:
@@ -64,9 +65,19 @@ def checked_path(source: str | Path) -> Path:
         raise TranscriptError(f"{str(source)[:200]!r} cannot be opened: {problem}. Check the path.") from None
     if is_folder:
         raise TranscriptError(f"{path} is a folder. Name one of the files in it.")
-    if size == 0:
-        raise TranscriptError(f"{path} is empty (0 bytes). Export the conversation again.")
+    if size == 0 and path.suffix.lower() not in LINE_SUFFIXES:
+        raise TranscriptError(f"{path} is empty (0 bytes), likely an interrupted save. {_earlier(path)}")
     return path
+
+
+def _earlier(path: Path) -> str:
+    """What to do about a file that was lost: the line that loads a previous version where one lies beside it."""
+    for name in (f"{path.name}.bak", f"{path.name}~", f"{path.name}.old", f"{path.stem}.bak"):
+        other = path.with_name(name)
+        if other.is_file() and other.stat().st_size:
+            size = f"{other.stat().st_size:,} bytes"
+            return f"A previous version of {size} is beside it: kb.load_transcript({str(other)!r})."
+    return "Export the conversation again."
 
 
 def text_encoding(path: Path) -> str:
@@ -83,18 +94,46 @@ def text_encoding(path: Path) -> str:
     for signature, kind in _SIGNATURES:
         if head.startswith(signature):
             raise TranscriptError(f"{path} is {kind}, no conversation. {_READABLE}")
-    if b"\0" in head:
+    if head.startswith(b"PK\x03\x04"):
+        raise _archive(path)
+    if head and not head.strip(b"\0"):
+        raise TranscriptError(
+            f"{path} has nothing but zero bytes at its beginning, as a save that a crash cut short leaves it. "
+            f"{_earlier(path)}"
+        )
+    # Zero bytes after the first lines are damage inside of a text, and belong to the lines that they are on.
+    if b"\0" in head and not (head[:1] in (b"{", b"[") and b"\0" not in head.partition(b"\n")[0][:64]):
         raise TranscriptError(
             f"{path} is a binary file, or UTF-16 text without a byte order mark. {_READABLE}"
         )
     return "utf-8"
 
 
+def _archive(path: Path) -> TranscriptError:
+    """The error for a zip archive, with the file inside that is likely meant."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return TranscriptError(f"{path} is a zip archive, and a broken one. {_READABLE}")
+    inside = [name for name in names if name.lower().endswith((".json", *LINE_SUFFIXES))]
+    inside.sort(key=lambda name: not name.endswith("conversations.json"))
+    if not inside:
+        return TranscriptError(
+            f"{path} is a zip archive (or an Office document), no conversation. {_READABLE}"
+        )
+    more = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
+    return TranscriptError(
+        f"{path} is a zip archive with {preview(inside[0])!r}{more} inside. Nothing was loaded. Unpack it, and load "
+        "that file: the conversations of an export are in conversations.json."
+    )
+
+
 def looks_like(text: str) -> str:
     """What a text that is no JSON probably is, as the middle of a sentence."""
     start = text.lstrip()[:200].lower()
     if start.startswith(("<!doctype html", "<html")):
-        return "an HTML page"
+        return "an HTML page; the address that it was saved from probably asked for a login"
     if start.startswith("<"):
         return "XML or HTML"
     lines = [line for line in text.splitlines()[:5] if line.strip()]
@@ -105,24 +144,52 @@ def looks_like(text: str) -> str:
     return "plain text"
 
 
-def not_json(path: Path, text: str, problem: Exception) -> TranscriptError:
+def not_json(name: str | Path, text: str, problem: Exception) -> TranscriptError:
     """The error for a file that is no JSON."""
     if isinstance(problem, RecursionError):
         return TranscriptError(
-            f"{path} is nested too deeply to be read, and no conversation is. Check the file."
+            f"{name} is nested too deeply to be read, and no conversation is. Check the file."
         )
     if text.lstrip()[:1] not in ("{", "["):
-        return TranscriptError(f"{path} is no JSON; it looks like {looks_like(text)}. {_READABLE}")
+        return TranscriptError(f"{name} is no JSON; it looks like {looks_like(text)}. {_READABLE}")
     cut_off = isinstance(problem, json.JSONDecodeError) and (
         problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated string")
     )
     if cut_off:
         return TranscriptError(
-            f"{path} ends in the middle of the JSON ({problem}). Copy or export the file again."
+            f"{name} ends in the middle of the JSON ({problem}). Nothing was loaded. Copy or export the file again."
         )
     return TranscriptError(
-        f"{path} is broken JSON: {problem}. Nothing was loaded; mend that place or export again."
+        f"{name} is broken JSON: {problem}. Nothing was loaded; mend that place or export again."
     )
+
+
+def read_document(path: Path, encoding: str, max_bytes: int) -> Any:
+    """The JSON value of a file.
+
+    Raises:
+        TranscriptError: It is larger than ``max_bytes``, or no JSON.
+    """
+    size = path.stat().st_size
+    if size > max_bytes:
+        raise TranscriptError(
+            f"{path} is one JSON document of {size:,} bytes, and the limit is {max_bytes:,}. "
+            f"Allow it with max_bytes={size}, or write one conversation per line (JSONL), read lazily."
+        )
+    try:
+        text = path.read_bytes().decode(encoding)
+    except UnicodeDecodeError as problem:
+        raise TranscriptError(
+            f"{path} is no {encoding} text: {problem.reason} at byte {problem.start}. Save it as UTF-8."
+        ) from None
+    if not text.strip():
+        raise TranscriptError(
+            f"{path} is empty: it has nothing but white space. Export the conversation again."
+        )
+    try:
+        return parse(text)
+    except (ValueError, RecursionError) as problem:
+        raise not_json(path, text, problem) from None
 
 
 def parse(text: str) -> Any:

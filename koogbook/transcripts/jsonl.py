@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message
 from koogbook.messages.prompt import Prompt
+from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.files import json_bytes, parse, replaced_file
+from koogbook.transcripts.formats import TranscriptFormat
 from koogbook.transcripts.openai_chat.write import to_openai
-from koogbook.transcripts.shapes import Conversation, conversation, foreign_format, unknown_shape
-from koogbook.transcripts.transcript import Defect, Transcript, preview
+from koogbook.transcripts.others import known_not_read
+from koogbook.transcripts.shapes import conversation, conversations, is_message, marks, refuse_mixed
+from koogbook.transcripts.transcript import Defect, DefectKind, Transcript, preview
+
+#: Number of a line from 1, and its text with the line break where it has one, or the error of its decoding.
+Line = tuple[int, str | UnicodeDecodeError]
 
 
-def read_lines(path: Path, encoding: str, max_bytes: int) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
-    """The lines that are not blank, with their numbers from 1; one that is no UTF-8 as its error.
+def read_lines(
+    path: Path, encoding: str, max_bytes: int, *, at: Callable[[int], None] | None = None
+) -> Iterator[Line]:
+    """The lines that are not blank; one that is no UTF-8 as its error. ``at`` hears how many bytes are read by then.
 
     Raises:
         TranscriptError: A line is longer than ``max_bytes``, or UTF-16 text is broken.
     """
     if encoding in ("utf-8", "utf-8-sig"):
-        yield from _read_utf8_lines(path, max_bytes)
+        yield from _read_utf8_lines(path, max_bytes, at)
         return
     number = 0
     try:
@@ -31,6 +41,8 @@ def read_lines(path: Path, encoding: str, max_bytes: int) -> Iterator[tuple[int,
                 number += 1
                 if len(text) > max_bytes:
                     raise _too_long(path, number, max_bytes)
+                if at is not None:
+                    at(file.buffer.tell())  # type: ignore[attr-defined]
                 if text.strip():
                     yield number, text
     except UnicodeError as problem:
@@ -39,64 +51,82 @@ def read_lines(path: Path, encoding: str, max_bytes: int) -> Iterator[tuple[int,
         ) from None
 
 
-def read_jsonl(path: Path, encoding: str, max_bytes: int) -> Iterator[Conversation | Defect]:
-    """The conversations of a file, in order, and among them the lines that could not be read.
+def read_jsonl(
+    lines: Iterable[Line], name: str, format: TranscriptFormat | None = None
+) -> Iterator[Conversation | Defect]:
+    """The conversations of lines, in order, and among them the lines that could not be read.
 
     Lines with one message each are one conversation, up to the next line that holds a whole one.
 
     Raises:
-        TranscriptError: Nothing in the file is a conversation.
+        TranscriptError: Nothing in the file ``name`` is a conversation, or messages on lines are of two formats.
     """
-    messages: list[Any] = []
-    numbers: list[int] = []
+    run = _Run(format)
     unreadable: Defect | None = None
-    unknown: TranscriptError | None = None
+    refused: TranscriptError | None = None
     found = False
+    number = 0
 
-    for number, text in read_lines(path, encoding, max_bytes):
+    for number, text in lines:
         if unreadable is not None:
             yield unreadable
             unreadable = None
-        if isinstance(text, UnicodeDecodeError):
-            unreadable = _line_defect(number, f"no UTF-8 ({text.reason})", repr(text.object[:40]))
+        value, unreadable = _value(number, text)
+        if unreadable is not None:
+            continue
+        if is_message(value, format):
+            run.add(number, value)
             continue
         try:
-            value = parse(text)
-        except (ValueError, RecursionError) as problem:
-            unreadable = _line_defect(number, f"no JSON ({problem})", preview(text))
-            continue
-        if isinstance(value, dict) and isinstance(value.get("role"), str) and foreign_format(value) is None:
-            messages.append(value)
-            numbers.append(number)
-            continue
-        try:
-            whole = conversation(value, f"line {number}: $")
-        except TranscriptError as foreign:
-            if not found and not messages:
+            whole = list(conversations(value, f"line {number}: $", format))
+        except TranscriptError as problem:
+            if not found and not run.entries and known_not_read(value) is not None:
                 raise
-            unreadable = _line_defect(number, str(foreign), preview(value))
+            refused = refused or problem
+            said = str(problem).partition(" Nothing was loaded")[0].removeprefix(f"line {number}: ")
+            unreadable = _line_defect(number, said.rstrip("."), preview(value))
             continue
-        if whole is None:
-            unknown = unknown or unknown_shape(value)
-            unreadable = _line_defect(number, "no message and no conversation", preview(value))
-            continue
-        if messages:
-            yield Conversation(messages, "$", lines=tuple(numbers))
-            messages, numbers = [], []
+        if run.entries:
+            yield run.conversation()
+            run = _Run(format)
         found = True
-        yield whole
-    if messages:
+        yield from whole
+    if run.entries:
         found = True
-        yield Conversation(messages, "$", lines=tuple(numbers))
-    if not found:
-        raise unknown or TranscriptError(f"No line of {path} is JSON: {unreadable}. Check the file.")
+        yield run.conversation()
+    if not found and number:
+        raise refused or TranscriptError(f"No line of {name} is JSON: {unreadable}. Check the file.")
     if unreadable is not None:
-        torn = unreadable.text.startswith("no JSON")
-        yield (
-            Defect(unreadable.position, "torn_line", unreadable.text, unreadable.where)
-            if torn
-            else unreadable
-        )
+        yield unreadable
+
+
+class _Run:
+    """Lines with one message each, which are one conversation."""
+
+    def __init__(self, format: TranscriptFormat | None) -> None:
+        self.entries: list[Any] = []
+        self._numbers: list[int] = []
+        self._format = format
+
+    def add(self, number: int, value: Any) -> None:
+        """Take the message of a line."""
+        self.entries.append(value)
+        self._numbers.append(number)
+
+    def conversation(self) -> Conversation:
+        """The conversation of all lines.
+
+        Raises:
+            TranscriptError: They have messages of two formats.
+        """
+        if self._format is None:
+            refuse_mixed(self.entries, "$", self._numbers)
+        found = conversation(self.entries, "$", self._format)
+        if found is None:
+            marked = (name for entry in self.entries for name in marks(entry))
+            name = self._format.name if self._format else next(marked, "openai-chat")
+            found = Conversation(self.entries, "$", format=name)
+        return replace(found, lines=tuple(self._numbers))
 
 
 def write_jsonl(conversations: Iterable[Sequence[Message] | Prompt | Transcript], path: str | Path) -> Path:
@@ -112,13 +142,28 @@ def write_jsonl(conversations: Iterable[Sequence[Message] | Prompt | Transcript]
     return Path(path)
 
 
-def _read_utf8_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
+def _value(number: int, text: str | UnicodeDecodeError) -> tuple[Any, Defect | None]:
+    """The JSON value of a line; a line that breaks off without a line break is torn, any other is broken."""
+    if isinstance(text, UnicodeDecodeError):
+        ends = text.object.endswith(b"\n")
+        return None, _line_defect(number, f"no UTF-8 ({text.reason})", repr(text.object[:40]), torn=not ends)
+    try:
+        return parse(text), None
+    except (ValueError, RecursionError) as problem:
+        torn = not text.endswith("\n")
+        return None, _line_defect(number, f"no JSON ({problem})", preview(text), torn=torn)
+
+
+def _read_utf8_lines(path: Path, max_bytes: int, at: Callable[[int], None] | None) -> Iterator[Line]:
     with path.open("rb") as file:
-        number = 0
+        number = reached = 0
         while body := file.readline(max_bytes + 1):
             number += 1
             if len(body) > max_bytes:
                 raise _too_long(path, number, max_bytes)
+            reached += len(body)
+            if at is not None:
+                at(reached)
             try:
                 text = body.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as problem:
@@ -135,5 +180,6 @@ def _too_long(path: Path, number: int, max_bytes: int) -> TranscriptError:
     )
 
 
-def _line_defect(number: int, problem: str, start: str) -> Defect:
-    return Defect(number, "broken_line", f"{problem}; the line was left out: {start}", f"line {number}")
+def _line_defect(number: int, problem: str, start: str, *, torn: bool = False) -> Defect:
+    kind: DefectKind = "torn_line" if torn else "broken_line"
+    return Defect(number, kind, f"{problem}; the line was left out: {start}", f"line {number}")

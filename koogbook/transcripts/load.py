@@ -1,63 +1,130 @@
-"""Loading conversations from a file of any supported format."""
+"""Loading conversations from files of any format, and from values that are loaded already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from importlib import resources
 from itertools import islice
 from pathlib import Path
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from koogbook.errors import TranscriptError
-from koogbook.transcripts.files import MAX_BYTES, checked_path, not_json, parse, text_encoding
-from koogbook.transcripts.jsonl import read_jsonl, read_lines
-from koogbook.transcripts.openai_chat.read import read_conversation
-from koogbook.transcripts.shapes import Conversation, conversations
-from koogbook.transcripts.transcript import Defect, Transcript
+from koogbook.errors import NotAConversationError, TranscriptError
+from koogbook.progress import progress_bar
+from koogbook.transcripts.branches import no_branches
+from koogbook.transcripts.conversation import Conversation
+from koogbook.transcripts.files import (
+    LINE_SUFFIXES,
+    MAX_BYTES,
+    checked_path,
+    not_json,
+    parse,
+    read_document,
+    text_encoding,
+)
+from koogbook.transcripts.formats import FORMATS, TREES, TranscriptFormat, format_named
+from koogbook.transcripts.jsonl import Line, read_jsonl, read_lines
+from koogbook.transcripts.shapes import conversations
+from koogbook.transcripts.transcript import Defect, Transcript, preview
 
-_LINE_SUFFIXES = (".jsonl", ".ndjson")
+#: So many lines in a row that cannot be read are listed one by one; the others are counted.
+_MOST_LINES: Final = 100
+
+#: A conversation that is not read yet, and what is odd about the lines around it.
+_Found = tuple[Conversation, tuple[Defect, ...]]
 
 
-def load_transcript(source: str | Path, *, index: int = 0, max_bytes: int = MAX_BYTES) -> Transcript:
-    """One conversation from a file: OpenAI chat JSON, or JSONL with a conversation or a message per line.
+def load_transcript(
+    source: str | Path,
+    *,
+    index: int = 0,
+    format: str | None = None,
+    branch: str | int | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Transcript:
+    """One conversation from a file of any format in :data:`koogbook.transcripts.formats.FORMATS`, found by itself.
 
     What is odd about it is listed in ``defects``; nothing is dropped or mended without being listed there.
 
     Args:
-        source: Path of the file: UTF-8, or UTF-16 with a byte order mark.
+        source: Path of a JSON file, or of JSONL with a conversation or a message per line; UTF-8, or UTF-16 with a byte
+            order mark.
         index: Which conversation, where the file holds several; from 0.
+        format: Read it as this format, whatever it looks like: ``anthropic``.
+        branch: Which line of a conversation that is a tree: as an ``other_branch`` defect names it, or the number of
+            such a defect of the main line, from 1. None is the main line.
         max_bytes: The largest JSON document, or line of JSONL, to read into memory.
 
     Raises:
-        TranscriptError: The file cannot be read, is no conversation, or has none at ``index``.
+        TranscriptError: The file cannot be read, is no conversation, has none at ``index``, or no such branch.
     """
+    one = None if format is None else format_named(format)
+    path = checked_path(source)
     count = 0
-    for transcript in load_transcripts(source, max_bytes=max_bytes):
-        if transcript.index == index:
-            if not transcript.messages:
-                raise TranscriptError(
-                    f"{_which(source, index)} has no messages inside{_listed(transcript.defects)}. "
-                    "Choose another with index=, or export the conversation again."
-                )
-            return transcript
-        count += 1
-    held = "one conversation" if count == 1 else f"{count:,} conversations"
+    with _naming(path), closing(_found(path, text_encoding(path), one, max_bytes, True)) as found:
+        for count, (entry, odd) in enumerate(found, start=1):
+            if count == index + 1:
+                wanted = replace(entry, branch=None if branch is None else str(branch))
+                return _not_empty(_read(wanted, odd, path.name, index), f"Conversation {index} of {path}")
+    held = (
+        "no conversation" if not count else "one conversation" if count == 1 else f"{count:,} conversations"
+    )
     allowed = "index=0" if count == 1 else f"index=0 to index={count - 1}"
-    raise TranscriptError(f"{source} has {held}; index={index} is not among them. Use {allowed}.")
+    remedy = f"Use {allowed}." if count else "Load it when something is written to it."
+    raise TranscriptError(f"{source} has {held}; index={index} is not among them. {remedy}")
 
 
-def load_transcripts(source: str | Path, *, max_bytes: int = MAX_BYTES) -> Iterator[Transcript]:
-    """All conversations of a file, one after the other.
+def load_transcripts(
+    source: str | Path, *, format: str | None = None, progress: bool = True, max_bytes: int = MAX_BYTES
+) -> Iterator[Transcript]:
+    """All conversations of a file, one after the other, each by its own format.
 
     Of a JSONL file only two conversations are in memory at a time. Lines that cannot be read are defects of
     the conversation before them, or of the first.
 
+    Args:
+        source: See :func:`load_transcript`; a JSONL file may be empty.
+        format: See :func:`load_transcript`.
+        progress: Whether a bar shows how far a long file is read.
+        max_bytes: See :func:`load_transcript`.
+
     Raises:
         TranscriptError: See :func:`load_transcript`; about the file at once, about its content on the way.
     """
+    one = None if format is None else format_named(format)
     path = checked_path(source)
-    return _transcripts(path, text_encoding(path), max_bytes)
+    return _transcripts(path, text_encoding(path), one, max_bytes, progress)
+
+
+def as_transcript(value: Any, format: str | None = None) -> Transcript:
+    """The one conversation in JSON values that are loaded already, or in JSON text.
+
+    Args:
+        value: What ``json.load`` gives of a conversation in any format, or the text of such a file, JSONL included.
+        format: See :func:`load_transcript`.
+
+    Raises:
+        NotAConversationError: The value is none, or several; the error is a TypeError as well.
+        TranscriptError: There is no such format.
+    """
+    one = None if format is None else format_named(format)
+    try:
+        found = list(_with_strays(_of_text(value, one) if isinstance(value, str) else _of_value(value, one)))
+        if len(found) != 1:
+            raise TranscriptError(
+                f"There are {len(found):,} conversations in this value. Hand over one of them: "
+                "kb.as_transcript(value[0])."
+            )
+        return _not_empty(_read(*found[0], "", 0), "The value")
+    except RecursionError:
+        raise NotAConversationError(
+            "The value is nested too deeply to be read, and no conversation is. Nothing was made of it."
+        ) from None
+    except TranscriptError as problem:
+        raise NotAConversationError(str(problem)) from problem
 
 
 def sample_transcript(name: str = "travel") -> Transcript:
@@ -78,56 +145,104 @@ def sample_transcript(name: str = "travel") -> Transcript:
         return load_transcript(path)
 
 
-def _transcripts(path: Path, encoding: str, max_bytes: int) -> Iterator[Transcript]:
-    lines = _is_jsonl(path, encoding, max_bytes)
-    found = read_jsonl(path, encoding, max_bytes) if lines else _read_document(path, encoding, max_bytes)
-    held: Transcript | None = None
-    strays: tuple[Defect, ...] = ()
-    try:
-        for entry in found:
-            if isinstance(entry, Defect):
-                strays += (entry,)
-                continue
-            if held is not None:
-                yield replace(held, defects=held.defects + strays)
-                strays = ()
-            index = 0 if held is None else held.index + 1
-            held = _transcript(entry, path, index, "jsonl" if lines else "openai-chat")
-    except RecursionError as problem:
-        raise not_json(path, "{", problem) from None
-    except TranscriptError as problem:
-        if str(path) in str(problem):
-            raise
-        raise TranscriptError(f"{path}: {problem}") from problem
+def _transcripts(
+    path: Path, encoding: str, format: TranscriptFormat | None, max_bytes: int, shown: bool
+) -> Iterator[Transcript]:
+    with _naming(path), closing(_found(path, encoding, format, max_bytes, shown)) as found:
+        for index, (entry, odd) in enumerate(found):
+            yield _read(entry, odd, path.name, index)
+
+
+def _found(
+    path: Path, encoding: str, format: TranscriptFormat | None, max_bytes: int, shown: bool
+) -> Generator[_Found]:
+    """The conversations of a file, with a bar for the bytes that are read."""
+    size = path.stat().st_size
+    with progress_bar(f"reading {path.name}", size, "B", shown=shown) as bar:
+        count = 0
+        if _is_jsonl(path, encoding, max_bytes):
+            lines = read_lines(path, encoding, max_bytes, at=bar.reach)
+            for one in _with_strays(read_jsonl(lines, str(path), format)):
+                count += 1
+                yield one
+        else:
+            whole = list(conversations(read_document(path, encoding, max_bytes), format=format))
+            for one in _with_strays(iter(whole)):
+                count += 1
+                bar.reach(size * count // len(whole))
+                yield one
+        held = "1 conversation" if count == 1 else f"{count:,} conversations"
+        bar.summary = f"{path.name}: {held} in {size:,} bytes"
+
+
+def _with_strays(found: Iterator[Conversation | Defect]) -> Iterator[_Found]:
+    """Conversations with the defects of the lines after them, and with a defect where the format changes."""
+    held: Conversation | None = None
+    odd: list[Defect] = []
+    in_a_row, last = 0, 0
+    for entry in found:
+        if isinstance(entry, Defect):
+            in_a_row, last = in_a_row + 1, entry.position
+            if in_a_row <= _MOST_LINES or entry.kind == "torn_line":
+                odd.append(entry)
+            continue
+        odd += _uncounted(in_a_row, last)
+        in_a_row = 0
+        if held is None:
+            held = entry
+            continue
+        yield held, tuple(odd)
+        odd = []
+        if held.format != entry.format:
+            text = f"{entry.format} from here on; the conversation before is {held.format}"
+            odd.append(Defect(0, "mixed_formats", text, entry.where))
+        held = entry
     if held is not None:
-        yield replace(held, defects=held.defects + strays)
+        yield held, (*odd, *_uncounted(in_a_row, last))
 
 
-def _transcript(found: Conversation, path: Path, index: int, format: str) -> Transcript:
-    messages, defects = read_conversation(found)
+def _uncounted(in_a_row: int, last: int) -> list[Defect]:
+    more = in_a_row - _MOST_LINES
+    if more <= 0:
+        return []
+    return [Defect(last, "broken_line", f"{more:,} more lines in a row could not be read", f"line {last}")]
+
+
+def _read(found: Conversation, odd: tuple[Defect, ...], source: str, index: int) -> Transcript:
+    if found.branch is not None and found.format not in TREES:
+        raise no_branches(f"{found.where} ({found.format})")
+    messages, defects = FORMATS[found.format].read(found)
     if not messages:
         defects += (Defect(0, "empty_conversation", "there are no messages inside", found.where),)
     return Transcript(
         messages=messages,
-        defects=defects,
-        format=format,
-        source=path.name,
+        defects=defects + odd,
+        format=found.format,
+        source=source,
         index=index,
         extra_json=found.extra_json,
     )
 
 
+def _not_empty(transcript: Transcript, which: str) -> Transcript:
+    if transcript.messages:
+        return transcript
+    others = [str(defect) for defect in transcript.defects if defect.kind != "empty_conversation"]
+    listed = f" ({'; '.join(others[:3])})" if others else ""
+    raise TranscriptError(
+        f"{which} has no messages inside{listed}. Choose another with index=, or export the conversation again."
+    )
+
+
 def _is_jsonl(path: Path, encoding: str, max_bytes: int) -> bool:
-    named_so = path.suffix.lower() in _LINE_SUFFIXES
+    named_so = path.suffix.lower() in LINE_SUFFIXES
     try:
-        first, second = [*islice((text for _, text in read_lines(path, encoding, max_bytes)), 2), None, None][
-            :2
-        ]
+        texts = [text for _, text in islice(read_lines(path, encoding, max_bytes), 2)]
     except TranscriptError:
         return named_so
-    if second is None or first in ("[\n", "{\n", "[\r\n", "{\r\n"):
-        return named_so and second is None
-    return named_so or _is_json(first) or (_is_json(second) and str(second).startswith("{"))
+    if len(texts) < 2 or texts[0] in ("[\n", "{\n", "[\r\n", "{\r\n"):
+        return named_so and len(texts) < 2
+    return named_so or _is_json(texts[0]) or (_is_json(texts[1]) and str(texts[1]).startswith("{"))
 
 
 def _is_json(text: object) -> bool:
@@ -137,34 +252,53 @@ def _is_json(text: object) -> bool:
         return False
 
 
-def _read_document(path: Path, encoding: str, max_bytes: int) -> Iterator[Conversation]:
-    size = path.stat().st_size
-    if size > max_bytes:
+def _of_text(text: str, format: TranscriptFormat | None) -> Iterator[Conversation | Defect]:
+    if text.lstrip()[:1] not in ("{", "["):
+        said = f"no JSON: {preview(text)}" if text.strip() else "empty"
         raise TranscriptError(
-            f"{path} is one JSON document of {size:,} bytes, and the limit is {max_bytes:,}. "
-            f"Allow it with max_bytes={size}, or write one conversation per line (JSONL), read lazily."
+            f"This text is {said}. Nothing was made of it. A file is loaded with "
+            "kb.load_transcript(path), and one message is kb.user(text)."
         )
     try:
-        text = path.read_bytes().decode(encoding)
-    except UnicodeDecodeError as problem:
-        raise TranscriptError(
-            f"{path} is no {encoding} text: {problem.reason} at byte {problem.start}. Save it as UTF-8."
-        ) from None
-    if not text.strip():
-        raise TranscriptError(
-            f"{path} is empty: it has nothing but white space. Export the conversation again."
-        )
-    try:
-        value = parse(text)
+        return conversations(parse(text), format=format)
     except (ValueError, RecursionError) as problem:
-        raise not_json(path, text, problem) from None
-    return conversations(value)
+        lines = text.split("\n")
+        if len(lines) < 2 or not _is_json(lines[0]):
+            raise not_json("This text", text, problem) from None
+    numbered: list[Line] = [
+        (number, line if number == len(lines) else f"{line}\n")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+    return read_jsonl(numbered, "this text", format)
 
 
-def _which(source: str | Path, index: int) -> str:
-    return f"Conversation {index} of {source}"
+def _of_value(value: Any, format: TranscriptFormat | None) -> Iterator[Conversation | Defect]:
+    if not isinstance(value, list | tuple | dict):
+        raise TranscriptError(
+            f"A conversation is a list or a dict of JSON values, or JSON text, not {type(value).__name__}. Nothing was "
+            "made of it. A file is loaded with kb.load_transcript(path)."
+        )
+    try:
+        # A copy, so that what is done to the value later does not change what was loaded.
+        copied = parse(json.dumps(value))
+    except (TypeError, ValueError) as problem:
+        first = f"; item 0 is {type(value[0]).__name__}" if isinstance(value, list | tuple) and value else ""
+        raise TranscriptError(
+            f"The value is no JSON ({problem}){first}. Nothing was made of it. Messages are a history already: "
+            "kb.Prompt(messages)."
+        ) from None
+    return conversations(copied, format=format)
 
 
-def _listed(defects: tuple[Defect, ...]) -> str:
-    others = [str(defect) for defect in defects if defect.kind != "empty_conversation"]
-    return f" ({'; '.join(others[:3])})" if others else ""
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors inside name the file."""
+    try:
+        yield
+    except RecursionError as problem:
+        raise not_json(str(path), "{", problem) from None
+    except TranscriptError as problem:
+        if str(path) in str(problem):
+            raise
+        raise TranscriptError(f"{path}: {problem}") from problem

@@ -13,14 +13,15 @@ from koogbook.errors import MessageError
 from koogbook.messages.message import Message, message
 from koogbook.messages.pairing import Pairing, pair_messages
 from koogbook.messages.parts import ToolCall
+from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.lone_surrogates import lone_surrogates, without_lone_surrogates
-from koogbook.transcripts.shapes import Conversation
 from koogbook.transcripts.transcript import Defect, DefectKind, preview
 
 #: The time of the first message where a file gives none; each later entry is one second after it.
 UNKNOWN_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
+#: Where entries give their time; the first counts.
+TIME_FIELDS: Final = ("created", "created_at", "create_time", "timestamp", "time")
 _MILLISECONDS_FROM: Final = 1e11
 
 
@@ -149,7 +150,7 @@ class Reading:
 
     def time_of(self, number: int, raw: dict[str, Any]) -> datetime:
         """The time that an entry gives; else :data:`UNKNOWN_TIME` and a second for each entry before."""
-        for field in _TIME_FIELDS:
+        for field in TIME_FIELDS:
             value = raw.get(field)
             if value is not None:
                 found = as_time(value)

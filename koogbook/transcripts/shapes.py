@@ -1,178 +1,135 @@
-"""What a JSON value holds: conversations of the OpenAI kind, or which other format."""
+"""Which conversations a JSON value holds, and of which format each of them is."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from koogbook.errors import TranscriptError
+from koogbook.transcripts.conversation import LIST_NAMES, Conversation
+from koogbook.transcripts.formats import FORMATS, TranscriptFormat
+from koogbook.transcripts.openai_chat.shape import has_openai_mark, is_openai_message
+from koogbook.transcripts.others import known_not_read, unknown_shape
 from koogbook.transcripts.transcript import preview
 
-#: Names under which files keep the messages of a conversation.
-LIST_NAMES = ("messages", "traj", "conversation", "conversations")
-_LANGCHAIN_TYPES = {"human", "ai", "system", "tool", "function", "chat"}
-_ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
-_RESPONSE_ITEMS = {"function_call", "function_call_output", "reasoning"}
+#: Formats whose messages may have a role and a text alone, beside messages without a role.
+_TAKE_PLAIN: Final = frozenset({"langchain", "openai-responses"})
 
 
-class Conversation(Struct, frozen=True):
-    """The JSON values of one conversation, still unread.
-
-    ``where`` is the place of their list; where they stand on lines of their own, ``lines`` has the numbers.
-    ``format`` is one of the names in :mod:`koogbook.transcripts.formats`. ``extra_json`` is what the file says of the
-    conversation besides its messages.
-    """
-
-    entries: Sequence[Any]
-    where: str
-    extra_json: str = "{}"
-    lines: tuple[int, ...] = ()
-    format: str = "openai-chat"
-
-
-def conversations(value: Any, where: str = "$") -> Iterator[Conversation]:
-    """The conversations in a JSON document: a list of messages, an object around one, or a list of these.
+def conversations(
+    value: Any, where: str = "$", format: TranscriptFormat | None = None
+) -> Iterator[Conversation]:
+    """The conversations in a JSON document: one, or a list or an object with a list of them, each by its own format.
 
     Raises:
-        TranscriptError: It is another format, or none that is known; the message says which.
+        TranscriptError: There is none, one has messages of two formats, or the format is known and not read.
     """
-    one = conversation(value, where)
+    one = conversation(value, where, format)
     if one is not None:
         yield one
         return
-    inner = value
+    inner, place = value, where
     if isinstance(value, dict):
-        inner, where = next(
+        inner, place = next(
             ((value[name], f"{where}.{name}") for name in LIST_NAMES if isinstance(value.get(name), list)),
             (None, where),
         )
-    if isinstance(inner, list):
-        if not inner:
-            raise TranscriptError(f"{where} is an empty list: there are no messages inside.")
-        found = [conversation(item, f"{where}[{index}]") for index, item in enumerate(inner)]
+    if inner == []:
+        raise TranscriptError(f"{place} is an empty list: there are no messages inside.")
+    refused = known_not_read(value)
+    if isinstance(inner, list) and refused is None:
+        refuse_mixed(inner, place)
+        found = [conversation(item, f"{place}[{index}]", format) for index, item in enumerate(inner)]
         kept = [item for item in found if item is not None]
+        if kept and len(kept) != len(found):
+            raise _no_conversation_among(inner, found.index(None), place)
+        yield from kept
         if kept:
-            if len(kept) != len(found):
-                index = found.index(None)
-                raise TranscriptError(
-                    f"{where}[{index}] is no conversation among {len(found)}: {preview(inner[index])}. "
-                    "Take it out, or write one conversation per line (JSONL): there the others load."
-                )
-            yield from kept
             return
-    raise unknown_shape(value)
+    raise refused or unknown_shape(value, where, format)
 
 
-def conversation(value: Any, where: str) -> Conversation | None:
+def conversation(value: Any, where: str, format: TranscriptFormat | None = None) -> Conversation | None:
     """The one conversation that a value is, or None.
 
+    ``format`` is the only one that it may have; without it, all are asked in the order of :data:`FORMATS`.
+
     Raises:
-        TranscriptError: It is a conversation of another format.
+        TranscriptError: It has messages of two formats.
     """
-    foreign = foreign_format(value)
-    if foreign is not None:
-        raise TranscriptError(_not_this(foreign))
-    if isinstance(value, list):
-        return Conversation(value, where) if is_message_list(value) else None
-    if isinstance(value, dict):
-        if isinstance(value.get("role"), str):
-            return Conversation([value], where)
-        for name in LIST_NAMES:
-            inner = value.get(name)
-            if isinstance(inner, list) and (not inner or is_message_list(inner)):
-                extra = {key: entry for key, entry in value.items() if key != name}
-                return Conversation(inner, f"{where}.{name}", json.dumps(extra, ensure_ascii=False))
+    if format is not None:
+        found = format.find(value, where) or _taken_for(value, where)
+        return None if found is None else replace(found, format=format.name)
+    if not isinstance(value, list | dict):
+        return None
+    for name, one in FORMATS.items():
+        found = one.find(value, where)
+        if found is not None:
+            refuse_mixed(found.entries, found.where, found.lines)
+            return replace(found, format=name)
     return None
 
 
-def is_message_list(value: list[Any]) -> bool:
-    """Whether at least half of a list has roles."""
-    with_role = sum(isinstance(item, dict) and isinstance(item.get("role"), str) for item in value)
-    return 0 < len(value) <= with_role * 2
+def is_message(value: Any, format: TranscriptFormat | None = None) -> bool:
+    """Whether a value is one message, so that lines with such values are one conversation."""
+    return is_openai_message(value) or bool(marks(value)) if format is None else _is_message_of(format, value)
 
 
-def unknown_shape(value: Any) -> TranscriptError:
-    """The error for JSON that is no known conversation."""
-    if isinstance(value, dict):
-        what = f"an object with {', '.join(map(repr, list(value)[:6])) or 'nothing in it'}"
-    elif isinstance(value, list):
-        what = f"a list of {len(value)}, the first being {preview(value[0]) if value else 'missing'}"
-    else:
-        what = preview(value)
+def marks(value: Any) -> tuple[str, ...]:
+    """The formats of which a message has what no other has; none for a plain role and text."""
+    if not isinstance(value, dict):
+        return ()
+    found = tuple(name for name, one in FORMATS.items() if name != "openai-chat" and one.is_entry(value))
+    if not found and is_openai_message(value) and has_openai_mark(value):
+        return ("openai-chat",)
+    return found
+
+
+def refuse_mixed(entries: Sequence[Any], where: str, lines: Sequence[int] = ()) -> None:
+    """Refuse messages with marks of two formats, and plain ones among those of a format that has none.
+
+    Raises:
+        TranscriptError: See above; it names the first message of either.
+    """
+    marked = [(number, found) for number, entry in enumerate(entries) if (found := marks(entry))]
+    if not marked:
+        return
+    first, own = marked[0]
+    other = next(((number, found[0]) for number, found in marked if set(own).isdisjoint(found)), None)
+    if other is None and "role" not in entries[first] and _TAKE_PLAIN.isdisjoint(own):
+        plain = (
+            number for number, entry in enumerate(entries) if is_openai_message(entry) and not marks(entry)
+        )
+        other = next(((number, "openai-chat") for number in plain), None)
+    if other is not None:
+        before = sum(isinstance(entry, Struct) for entry in entries[:1])  # what stood beside the messages
+        names = dict(sorted([(first, own[0]), other]))
+        places = [f"line {lines[at]}" if lines else f"{where}[{at - before}]" for at in names]
+        raise _mixed(*names.values(), *places)
+
+
+def _mixed(one: str, other: str, place: str, other_place: str) -> TranscriptError:
     return TranscriptError(
-        f"The JSON is no conversation: {what}. koogbook reads a list of messages with 'role' and 'content', "
-        "an object with such a list under 'messages', or a list of these."
+        f"{place} is of the format {one} and {other_place} is of {other}: one conversation cannot have messages of "
+        f"two. Nothing was loaded of it. Write them in one format, or read all of them as one: format={one!r}."
     )
 
 
-def foreign_format(value: Any) -> str | None:
-    """The name of a known format other than OpenAI chat, with the mark it was known by."""
-    if isinstance(value, dict):
-        return _foreign_object(value)
-    if isinstance(value, list) and value:
-        if isinstance(value[0], dict) and ("mapping" in value[0] or "chat_messages" in value[0]):
-            return _foreign_object(value[0])
-        return _foreign_list(value)
-    return None
+def _is_message_of(format: TranscriptFormat, value: Any) -> bool:
+    return format.is_entry(value) or is_openai_message(value)
 
 
-def _foreign_object(value: dict[str, Any]) -> str | None:
-    if isinstance(value.get("mapping"), dict):
-        return "a ChatGPT export ('mapping')"
-    if "chat_messages" in value:
-        return "a Claude export ('chat_messages')"
-    if "cells" in value and "nbformat" in value:
-        return "a Jupyter notebook ('cells', 'nbformat')"
-    if isinstance(value.get("choices"), list):
-        return "an OpenAI answer without its conversation ('choices')"
-    if isinstance(value.get("contents"), list):
-        return "a Gemini conversation ('contents')"
-    if "instruction" in value and "output" in value:
-        return "Alpaca training data ('instruction', 'output')"
-    if (
-        isinstance(value.get("input"), list)
-        and "role" not in value
-        and not isinstance(value.get("messages"), list)
-    ):
-        return _foreign_list(value["input"]) or "an OpenAI Responses request ('input')"
-    if "role" not in value and isinstance(value.get("output"), list) and value.get("object") == "response":
-        return "an OpenAI Responses answer ('output')"
-    for name in LIST_NAMES:
-        if isinstance(value.get(name), list):
-            return _foreign_list(value[name])
-    return _foreign_list([value])
+def _taken_for(value: Any, where: str) -> Conversation | None:
+    """Messages without a mark of the format that they are said to have."""
+    found = FORMATS["openai-chat"].find(value, where)
+    return found if found is not None and found.entries else None
 
 
-def _foreign_list(items: list[Any]) -> str | None:
-    for item in items:
-        if not isinstance(item, dict):
-            continue
-        kind = item.get("type")
-        if "from" in item and "value" in item:
-            return "ShareGPT ('from', 'value')"
-        if "lc" in item and isinstance(item.get("kwargs"), dict):
-            return "LangChain messages ('lc', 'kwargs')"
-        if "role" not in item:
-            if kind in _LANGCHAIN_TYPES and ("data" in item or "content" in item):
-                return f"LangChain messages ('type': {kind!r})"
-            if kind in _RESPONSE_ITEMS:
-                return f"OpenAI Responses items ('type': {kind!r})"
-        elif isinstance(item.get("parts"), list) and "content" not in item:
-            return "a Gemini conversation ('parts')"
-        content = item.get("content")
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS:
-                return f"Anthropic messages (content block {block['type']!r})"
-            if isinstance(block, dict) and block.get("type") in ("input_text", "output_text"):
-                return f"OpenAI Responses items (content block {block['type']!r})"
-    return None
-
-
-def _not_this(foreign: str) -> str:
-    return (
-        f"This looks like {foreign}, which is not read. Convert it to OpenAI chat messages: "
-        "a list of {'role': ..., 'content': ...}."
+def _no_conversation_among(values: list[Any], index: int, where: str) -> TranscriptError:
+    return TranscriptError(
+        f"{where}[{index}] is no conversation among {len(values):,}: {preview(values[index])}. Nothing was loaded. "
+        "Take it out, or write one conversation per line (JSONL): there the others load."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -25,6 +26,8 @@ DefectKind = Literal[
     "empty_content",
     "empty_conversation",
     "lone_surrogate",
+    "missing_parent",
+    "missing_turn",
     "mixed_formats",
     "open_call",
     "orphan_result",
@@ -34,6 +37,7 @@ DefectKind = Literal[
     "reused_call_id",
     "torn_line",
     "unanswered_call",
+    "unfinished_message",
     "unkept_fields",
     "unknown_entry",
     "unknown_part",
@@ -109,6 +113,18 @@ class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omi
         loaded: dict[str, Any] = json.loads(self.extra_json)
         return loaded
 
+    @property
+    def context(self) -> tuple[Message, ...]:
+        """What the model had before it at the end: from the last summary on, after the system messages at the start.
+
+        Without a summary all messages. Summaries that follow each other are one.
+        """
+        last = max((at for at, message in enumerate(self.messages) if message.is_summary), default=0)
+        while last and self.messages[last - 1].is_summary:
+            last -= 1
+        head = tuple(takewhile(lambda message: message.role == "system", self.messages[:last]))
+        return head + self.messages[last:]
+
     def repaired(self, *, open_tail: bool = True) -> Transcript:
         """This conversation with a history that a provider takes; what was changed is added to the defects.
 
@@ -125,7 +141,14 @@ def preview(value: object, limit: int = 60) -> str:
     """The beginning of a value for a message to a person, on one line."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
     line = " ".join(text[: limit * 2].split())
-    return line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
+    whole = len(line) <= limit and len(text) <= limit * 2
+    shown = line if whole else line[: limit - 1] + "…"
+    # A terminal would obey some characters, and a file cannot hold half of a pair.
+    return shown if shown.isprintable() else "".join(map(_visible, shown))
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else ascii(character)[1:-1]
 
 
 def _count(number: int, thing: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -88,17 +89,13 @@ def test_a_path_and_its_text_load_the_same(write: Any) -> None:
 
 
 FOREIGN = {
-    "ShareGPT": [{"conversations": [{"from": "human", "value": "Hi"}]}],
-    "ChatGPT export": [{"title": "t", "mapping": {"a": {"message": None}}}],
-    "Claude export": [{"chat_messages": [{"sender": "human", "text": "Hi"}]}],
-    "Anthropic": [
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "clock", "input": {}}]}
-    ],
-    "LangChain": [{"type": "human", "data": {"content": "Hi"}}],
-    "OpenAI Responses": {"input": [{"type": "function_call", "name": "clock", "arguments": "{}"}]},
     "Gemini": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    "a Gemini conversation": [{"role": "user", "parts": [{"text": "Hi"}]}],
+    "AI Studio": {"chunkedPrompt": {"chunks": [{"text": "Hi"}]}},
+    "Gemini API": {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]},
     "Jupyter notebook": {"cells": [], "nbformat": 4},
     "Alpaca": [{"instruction": "Say hi", "output": "Hi"}],
+    "pairs of a prompt": [{"prompt": "Say hi", "completion": "Hi"}],
     "choices": {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]},
 }
 
@@ -108,7 +105,7 @@ def test_another_format_is_refused_by_its_name(write: Any, name: str) -> None:
     """The reader learns what the file is, not just that it is wrong [EXE-07]."""
     path = write(FOREIGN[name])
 
-    with pytest.raises(TranscriptError, match=rf"looks like .*{name}.*Convert it to OpenAI chat"):
+    with pytest.raises(TranscriptError, match=rf"looks like .*{name}.* is not read. Nothing was loaded. "):
         load_transcript(path)
 
 
@@ -119,11 +116,12 @@ def test_another_format_is_refused_by_its_name(write: Any, name: str) -> None:
         (b"PK\x03\x04 ...", "is a zip archive"),
         (b"\x1f\x8b\x08 ...", "is a gzip archive"),
         (b"\x00\x01\x02\x03", "is a binary file"),
-        (b"<!DOCTYPE html><html>", "looks like an HTML page"),
+        (b"<!DOCTYPE html><html>", "looks like an HTML page; .* probably asked for a login"),
         (b"name,age\nanna,3\nben,4\n", "looks like comma-separated values"),
         (b"Dear diary,\nnothing happened.", "looks like plain text"),
         (b" \n \n", "nothing but white space"),
-        (b"", "is empty"),
+        (b"", "is empty .0 bytes., likely an interrupted save. Export"),
+        (b"\0" * 9, "has nothing but zero bytes"),
         (b'[{"role": "user", "content": "Hel', "ends in the middle of the JSON"),
         (b'[{"role": "user", "content": NaN}]', "NaN is no JSON number"),
         (b'[{"role": user}]', "is broken JSON"),
@@ -145,6 +143,45 @@ def test_a_file_that_is_no_conversation_is_refused_with_the_reason(
         load_transcript(path)
 
 
+def test_an_earlier_version_of_an_empty_file_is_offered(write: Any) -> None:
+    """An editor or a program may have kept one [KB-112]."""
+    write([HELLO], "chat.json.bak")
+    path = write(b"")
+
+    with pytest.raises(TranscriptError, match=r"A previous version of 38 bytes .*chat.json.bak'\)"):
+        load_transcript(path)
+
+
+def test_a_zip_archive_says_which_file_to_unpack(tmp_path: Path) -> None:
+    """Exports come as such archives [EXE-07]."""
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("users.json", "{}")
+        archive.writestr("data/conversations.json", "[]")
+
+    with pytest.raises(TranscriptError, match=r"'data/conversations.json' and 1 more inside.*Unpack it"):
+        load_transcript(path)
+
+
+def test_a_zip_archive_of_something_else_is_no_conversation(tmp_path: Path) -> None:
+    """A text document is one."""
+    path = tmp_path / "letter.docx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("word/document.xml", "<x/>")
+
+    with pytest.raises(TranscriptError, match=r"is a zip archive .or an Office document., no conversation"):
+        load_transcript(path)
+
+
+@pytest.mark.parametrize("document", [[HELLO], {"chat_messages": [{"sender": "human", "text": "Hi"}]}])
+def test_a_branch_of_what_is_no_tree_is_refused(write: Any, document: Any) -> None:
+    """It is not ignored."""
+    path = write(document)
+
+    with pytest.raises(TranscriptError, match="is no tree, and has no branches"):
+        load_transcript(path, branch=1)
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     """The folder it was looked for from is named, since paths are relative."""
     with pytest.raises(TranscriptError, match="There is no file"):
@@ -159,7 +196,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_json_text_in_place_of_a_path_is_refused() -> None:
     """An easy mistake, with a message of its own."""
-    with pytest.raises(TranscriptError, match="not the path of a file"):
+    with pytest.raises(TranscriptError, match=r"not the path of a file.*kb.as_transcript"):
         load_transcript('[{"role": "user"}]')
 
 

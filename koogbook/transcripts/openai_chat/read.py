@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from koogbook.messages.message import Message, Role
 from koogbook.messages.parts import Part, Reasoning, Text, ToolCall, ToolResult
+from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.openai_chat.parts import part_from_openai
 from koogbook.transcripts.openai_chat.write import FIELDS_KEY, ROLE_KEY, SPELLING_KEY, plain_entry
 from koogbook.transcripts.reading import Reading
-from koogbook.transcripts.shapes import Conversation
 from koogbook.transcripts.spelling import parts_mark
 from koogbook.transcripts.transcript import Defect, preview
 

@@ -68,8 +68,8 @@ def plain_entry(one: Message, position: int = 0, ids: CallIds | None = None) -> 
         entry["content"] = [*texts, *map(part_to_openai, content)] if content else output
     elif not content:
         entry["content"] = None if one.role == "assistant" and (one.calls or not given) else ""
-    elif len(content) == 1 and (only := part_to_openai(content[0])).get("type") == "text":
-        entry["content"] = only["text"]
+    elif len(content) == 1 and isinstance(content[0], Text):
+        entry["content"] = content[0].text
     else:
         entry["content"] = [part_to_openai(part) for part in content]
     if one.name is not None:

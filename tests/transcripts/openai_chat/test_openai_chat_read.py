@@ -11,10 +11,10 @@ import pytest
 from koogbook.messages.codec import decode_messages, encode_message
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
+from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.openai_chat.read import read_conversation
 from koogbook.transcripts.openai_chat.write import to_openai
 from koogbook.transcripts.reading import UNKNOWN_TIME
-from koogbook.transcripts.shapes import Conversation
 from koogbook.transcripts.transcript import Defect
 
 

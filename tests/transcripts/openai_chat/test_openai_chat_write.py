@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koogbook.errors import TranscriptError
-from koogbook.messages.message import Message, assistant, tool_result, user
-from koogbook.messages.parts import Attachment, Foreign, Text, ToolCall, ToolResult
+from koogbook.messages.message import Message, Usage, assistant, tool_result, user
+from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 from koogbook.messages.prompt import Prompt
+from koogbook.transcripts.conversation import Conversation
+from koogbook.transcripts.formats import FORMATS, Written
 from koogbook.transcripts.jsonl import write_jsonl
-from koogbook.transcripts.load import load_transcript, load_transcripts
+from koogbook.transcripts.load import as_transcript, load_transcript, load_transcripts
 from koogbook.transcripts.openai_chat.read import read_conversation
 from koogbook.transcripts.openai_chat.write import to_openai, write_openai
-from koogbook.transcripts.shapes import Conversation
+from koogbook.transcripts.reading import UNKNOWN_TIME
 
 TEXTS = st.text(st.characters(codec=None), min_size=1, max_size=30)
 JSON_VALUES = st.recursive(
@@ -329,3 +331,45 @@ def test_a_picture_is_written_as_a_data_uri() -> None:
         "type": "image_url",
         "image_url": {"url": "data:image/png;base64,iVBORw=="},
     }
+
+
+def test_what_the_format_has_no_place_for_is_listed() -> None:
+    """Nothing is dropped silently [EXE-07]."""
+    made = {"time": UNKNOWN_TIME, "id": "0123456789abcdef"}
+    history = (
+        user("Hi", **made),
+        assistant([Reasoning("Hm.", "c2ln"), Text("Hello")], usage=Usage(3, 4), **made),
+        tool_result(None, "broken", is_error=True, tool="clock", **made),
+    )
+
+    assert list(map(str, _written(history, {}).losses)) == [
+        "message 1: the signature and id of its reasoning",
+        "message 1: its usage",
+        "message 2: that the result of clock is an error",
+    ]
+
+
+def test_a_conversation_from_this_format_loses_nothing() -> None:
+    """Ids, times and unknown roles are written as they were [EXE-07]."""
+    document = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "critic", "content": "No.", "id": "m1", "created": 1714585031, "weight": 0},
+    ]
+    found = as_transcript(document)
+    written = _written(found.messages, found.extra)
+
+    assert (written.value, written.losses) == (document, ())
+
+
+def test_what_stood_beside_the_messages_is_beside_them_again() -> None:
+    """Tools and model belong to the conversation [EXE-07]."""
+    document = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    found = as_transcript(document)
+
+    assert _written(found.messages, found.extra).value == document
+
+
+def _written(messages: tuple[Message, ...], extra: dict[str, Any]) -> Written:
+    written = FORMATS["openai-chat"].write
+    assert written is not None
+    return written(messages, extra)

@@ -1,0 +1,1 @@
+"""Anthropic messages: content blocks, results inside user messages, the system prompt beside the list."""

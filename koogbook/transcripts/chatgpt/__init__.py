@@ -1,0 +1,1 @@
+"""Exports of ChatGPT: trees of nodes with ``mapping`` and ``current_node``; only read."""

@@ -1,0 +1,1 @@
+"""LangChain messages in their several forms, alone, in data sets and in checkpoints."""

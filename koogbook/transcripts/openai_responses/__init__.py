@@ -1,0 +1,1 @@
+"""Items of the OpenAI Responses API: ``input`` of a request, ``output`` of an answer."""

@@ -1,0 +1,1 @@
+"""ShareGPT: turns with ``from`` and ``value``, calls and observations as turns of their own."""
