@@ -68,7 +68,11 @@ class Interceptor:
     async def around_llm_call(
         self, request: Request, call: Callable[[Request], Awaitable[Message]]
     ) -> Message:
-        """Wrap a request to the executor."""
+        """Wrap a request to the executor.
+
+        The record of the call keeps what was changed. A message that is put in says its layer with a tag,
+        ``metadata=layer_tag("retrieval")``; see :mod:`koogbook.llm.layers`, also for messages that are loaded.
+        """
         return await call(request)
 
     async def around_tool_call(
@@ -127,9 +131,18 @@ def overriding(interceptors: Sequence[Interceptor], method: str) -> list[Any]:
 def wrappers(interceptors: Sequence[Interceptor], method: str, acted: dict[str, None]) -> list[Wrapper]:
     """The wrappers of this kind, outermost first; ``acted`` takes the names of those that change something."""
     return [
-        partial(_observed, getattr(one, method), acted, one.feature or type(one).__name__)
+        partial(_observed, getattr(one, method), acted, _acts_as(one))
         for one in _defining(interceptors, method)
     ]
+
+
+def wrapping_features(interceptors: Sequence[Interceptor], method: str) -> list[str]:
+    """Under which names those act that :func:`wrappers` gives for this kind, in the same order."""
+    return [_acts_as(one) for one in _defining(interceptors, method)]
+
+
+def _acts_as(interceptor: Interceptor) -> str:
+    return interceptor.feature or type(interceptor).__name__
 
 
 def _defining(interceptors: Sequence[Interceptor], method: str) -> list[Interceptor]:

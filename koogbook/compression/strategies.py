@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from koogbook.compression.compose import Composition, Summary, compose
 from koogbook.errors import EmptySummaryError
+from koogbook.llm.layers import layer_tag
 from koogbook.llm.request import quote_history
 from koogbook.messages.message import SUMMARY_NAME, Message, assistant, system, user
 from koogbook.messages.pairing import pair_messages
@@ -116,7 +117,8 @@ async def summarise(
     Raises:
         EmptySummaryError: The answer has no text.
     """
-    asked = [system(instruction), user(quote_history(messages))]
+    # A memory marker inside a quotation makes no memory of the whole of it.
+    asked = [system(instruction), user(quote_history(messages), metadata=layer_tag("history"))]
     reply = await session.send(asked, purpose="compression")
     if not reply.text.strip():
         said = f"{len(reply.calls)} tool calls and no text" if reply.calls else "no text"

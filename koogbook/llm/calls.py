@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from koogbook import clock
 from koogbook.errors import ExecutorError
 from koogbook.events import (
+    Event,
     LLMCallCompleted,
     LLMCallFailed,
     LLMCallStarting,
@@ -18,8 +22,9 @@ from koogbook.events import (
     LLMStreamingFailed,
     LLMStreamingFrame,
     LLMStreamingStarting,
+    Notice,
 )
-from koogbook.llm.call_record import CallRecord
+from koogbook.llm.call_record import CallRecord, RequestChange
 from koogbook.llm.executor import (
     EndFrame,
     PromptExecutor,
@@ -29,30 +34,50 @@ from koogbook.llm.executor import (
     frames_of,
     teller,
 )
+from koogbook.llm.layers import Layers
 from koogbook.llm.request import Request
 from koogbook.llm.streaming import Emit, FrameStream
 from koogbook.llm.usage import PurposeUsage, usage_by_purpose
 from koogbook.messages.message import Message
 from koogbook.messages.parts import Text, ToolCall
-from koogbook.pipeline import EventLog, Interceptor, current_path, wrapped, wrappers
+from koogbook.pipeline import (
+    EventLog,
+    Interceptor,
+    Wrapper,
+    current_path,
+    wrapped,
+    wrappers,
+    wrapping_features,
+)
 
 #: The events of a request: it starts, is answered, fails.
 _WHOLE = (LLMCallStarting, LLMCallCompleted, LLMCallFailed)
 _IN_FRAMES = (LLMStreamingStarting, LLMStreamingCompleted, LLMStreamingFailed)
 
+#: What interceptors did so far to the request that is on its way in this task.
+_changes: ContextVar[tuple[RequestChange, ...]] = ContextVar("koogbook_request_changes", default=())
+
 
 class ModelCalls:
-    """The way from a session to the executor, shared by all contexts of a run."""
+    """The way from a session to the executor, shared by all contexts of a run.
 
-    __slots__ = ("_around", "_chain", "executor", "log", "records")
+    ``layers`` is where features say to which layer the messages belong that they have loaded.
+    """
+
+    __slots__ = ("_around", "_chain", "executor", "layers", "log", "records")
 
     def __init__(
         self, executor: PromptExecutor, log: EventLog, interceptors: Sequence[Interceptor] = ()
     ) -> None:
         self.executor = executor
         self.log = log
+        self.layers = Layers()
         self.records: list[CallRecord] = []
-        self._around = wrappers(interceptors, "around_llm_call", log.acted)
+        around = wrappers(interceptors, "around_llm_call", log.acted)
+        features = wrapping_features(interceptors, "around_llm_call")
+        self._around = [
+            partial(_noted, feature, wrapper) for feature, wrapper in zip(features, around, strict=True)
+        ]
         self._chain: Callable[[Request], Awaitable[Message]] = wrapped(self._around, self._send)
 
     async def execute(self, request: Request) -> Message:
@@ -61,7 +86,7 @@ class ModelCalls:
         Raises:
             ExecutorError: What came back is no assistant message.
         """
-        reply = await self._chain(request)
+        reply = await self._sent(self._chain, request)
         _require_answer(reply, "The chain of interceptors")
         return reply
 
@@ -77,7 +102,8 @@ class ModelCalls:
 
         async def answered(emit: Emit) -> Message:
             reader = _Reader(emit)
-            reply: Message = await wrapped(self._around, partial(self._send, reader=reader))(request)
+            chain = wrapped(self._around, partial(self._send, reader=reader))
+            reply = await self._sent(chain, request)
             _require_answer(reply, "The chain of interceptors")
             if not reader.frames:
                 for frame in frames_of(reply):
@@ -91,14 +117,33 @@ class ModelCalls:
         """What was spent, for each purpose apart."""
         return usage_by_purpose(self.records)
 
+    async def _sent(self, chain: Callable[[Request], Awaitable[Message]], request: Request) -> Message:
+        """The answer of a chain that keeps what its own interceptors change, whatever request it is made in."""
+        if not self._around:
+            return await chain(request)
+        token = _changes.set(())
+        try:
+            return await chain(request)
+        finally:
+            _changes.reset(token)
+
     async def _send(self, request: Request, reader: _Reader | None = None) -> Message:
         starting, completed, failed = _WHOLE if reader is None else _IN_FRAMES
         number = len(self.records) + 1
         self.records.append(
-            CallRecord(number=number, path=current_path.get(), request=request, reply=None, seconds=0.0)
+            CallRecord(
+                number=number,
+                path=current_path.get(),
+                request=request,
+                reply=None,
+                seconds=0.0,
+                changes=_changes.get() if self._around else (),
+                marks=self.layers.marks,
+                streamed=reader is not None,
+            )
         )
         started = clock.monotonic()
-        told = teller.set(lambda kind, fields: self.log.emit(kind, call=number, **fields))
+        told = teller.set(partial(self._tell, number))
         try:
             self.log.emit(
                 starting,
@@ -120,9 +165,7 @@ class ModelCalls:
         finally:
             teller.reset(told)
         seconds = clock.monotonic() - started
-        self.records[number - 1] = CallRecord(
-            number=number, path=current_path.get(), request=request, reply=reply, seconds=seconds
-        )
+        self.records[number - 1] = replace(self.records[number - 1], reply=reply, seconds=seconds)
         self.log.emit(
             completed,
             call=number,
@@ -133,6 +176,13 @@ class ModelCalls:
             **_frames(reader),
         )
         return reply
+
+    def _tell(self, number: int, kind: type[Event], fields: dict[str, Any]) -> None:
+        if kind is Notice:
+            fields = {**fields, "text": f"request {number}: {fields['text']}"}
+        elif "call" in kind.__struct_fields__:
+            fields = {**fields, "call": number}
+        self.log.emit(kind, **fields)
 
     async def _read(self, request: Request, number: int, reader: _Reader) -> Message:
         """The answer of a stream whose frames go to the reader, one by one."""
@@ -182,15 +232,9 @@ class ModelCalls:
         problem: BaseException,
         reader: _Reader | None,
     ) -> None:
-        error = f"{type(problem).__name__}: {problem}"
-        self.records[number - 1] = CallRecord(
-            number=number,
-            path=current_path.get(),
-            request=request,
-            reply=None,
-            seconds=seconds,
-            error=error,
-        )
+        notes = "; ".join(getattr(problem, "__notes__", ()))
+        error = f"{type(problem).__name__}: {problem}{f' ({notes})' if notes else ''}"
+        self.records[number - 1] = replace(self.records[number - 1], seconds=seconds, error=error)
         self.log.emit_quietly(
             kind,
             call=number,
@@ -200,6 +244,30 @@ class ModelCalls:
             cancelled=isinstance(problem, asyncio.CancelledError),
             **_frames(reader),
         )
+
+
+async def _noted(
+    feature: str, wrapper: Wrapper, call: Callable[[Request], Awaitable[Message]], request: Request
+) -> Message:
+    """An interceptor at work; what it hands on goes with the request that goes out."""
+
+    async def handed_on(given: Request) -> Message:
+        if given is request:
+            return await call(given)
+        if not isinstance(given, Request):
+            raise ExecutorError(
+                f"The interceptor {feature} handed on {type(given).__name__} in place of a request. Nothing was sent. "
+                "Write: return await call(msgspec.structs.replace(request, messages=...))."
+            )
+        change = RequestChange(feature=feature, before=request, after=given)
+        token = _changes.set((*_changes.get(), change))
+        try:
+            return await call(given)
+        finally:
+            _changes.reset(token)
+
+    reply: Message = await wrapper(handed_on, request)
+    return reply
 
 
 class _Reader:

@@ -67,3 +67,20 @@ async def test_thoughts_do_not_leak_into_a_summary() -> None:
     sent = await asked([kb.user("2+2?"), answer])
 
     assert "thought" not in sent[-1].text
+
+
+async def test_a_quoted_history_is_history_and_no_memory() -> None:
+    """A memory marker inside of it does not make memory of all [NBK-07]."""
+    small = kb.strategy("small", input=str, output=str)
+    compress = small.compress_history(kb.WholeHistory(), name="compress")
+
+    @small.node
+    async def fill(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("Here are the relevant facts from memory: vegetarian."), kb.user(text))
+        return text
+
+    small.start >> fill >> compress >> small.finish
+    run = await kb.Agent(kb.ScriptedExecutor(["Short."]), "m", small).run("What was it?")
+
+    assert [one.layer for one in run.calls[0].layers] == ["instruction", "history"]

@@ -188,3 +188,16 @@ def test_a_request_is_frozen() -> None:
     """What was asked stays what was asked [EXE-03]."""
     with pytest.raises(AttributeError):
         _request().purpose = "flush"  # type: ignore[misc]
+
+
+async def test_what_was_noted_about_a_failure_is_told_with_it() -> None:
+    """How often a wrapper has asked stands in the event, and so in the report [AGT-03]."""
+    problem = kb.errors.ProviderError("Down.", kind="overloaded")
+    problem.add_note("Asked 4 times in 9 s")
+    calls = _calls(kb.ScriptedExecutor([problem]))
+    with pytest.raises(kb.errors.ProviderError):
+        await calls.execute(_request())
+
+    assert [event.error for event in calls.log.events if isinstance(event, events.LLMCallFailed)] == [
+        "ProviderError: Down. (Asked 4 times in 9 s)"
+    ]
