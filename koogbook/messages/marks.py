@@ -16,6 +16,8 @@ def attachment_mark(part: Attachment) -> str:
     kind = part.mime or part.kind
     if part.data is not None:
         where = size_in_words(len(part.data))
+    elif part.url is not None and part.url[:5].lower() == "data:":
+        where = f"{size_in_words(len(part.url.partition(',')[2]) * 3 // 4)} in its address"
     else:
         where = part.file_id or str(part.url)
         where = where if len(where) <= 80 else f"{where[:79]}…"

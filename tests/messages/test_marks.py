@@ -26,8 +26,16 @@ def test_an_attachment_has_a_short_mark(part: Attachment, mark: str) -> None:
 
 
 def test_a_long_address_is_cut() -> None:
-    """A data address of another kind would be as long as the picture."""
-    assert len(attachment_mark(Attachment("image", url="data:image/svg+xml," + "x" * 5_000))) < 100
+    """There is room for one line."""
+    assert len(attachment_mark(Attachment("image", url="https://example.org/" + "x" * 5_000))) < 100
+
+
+def test_an_address_that_is_the_data_is_shown_as_its_size() -> None:
+    """It would be as long as the picture [KB-025]."""
+    assert (
+        attachment_mark(Attachment("image", url="data:image/svg+xml," + "x" * 5_101))
+        == "[image, 5 KB of data]"
+    )
 
 
 def test_unknown_data_is_shown_without_what_is_encoded_in_it() -> None:

@@ -14,7 +14,7 @@ from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.isolates import name, own_way, phrase, sentence, set_apart, told_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, cut_middle
-from koogbook.notebook.views.look.pieces import Tone, pair
+from koogbook.notebook.views.look.pieces import Tone, heading, pair
 
 MARKS: dict[RowWord, tuple[str, Tone]] = {
     "resumable": ("done", "ok"),
@@ -63,11 +63,9 @@ def panel(state: CheckpointState, selected: Selection) -> Element:
 def _differences(selected: Selection) -> Iterator[Element]:
     if not selected.differences and not selected.reasons:
         return
-    yield h(
-        "h4",
+    yield heading(
         "What differs ",
         h("span", "\u2212 stored, + now", cls="kb-small kb-quiet"),
-        cls="kb-h4",
     )
     for difference in selected.differences:
         yield from _difference(difference)
@@ -101,7 +99,7 @@ def _difference(difference: Difference) -> Iterator[Element]:
 
 
 def _ways(selected: Selection) -> Iterator[Element]:
-    yield h("h4", "What you can do", cls="kb-h4")
+    yield heading("What you can do")
     for way in selected.ways:
         yield _way(way, _controls(selected, way.word))
 
@@ -165,7 +163,7 @@ def _facts(selected: Selection) -> Iterator[Element]:
             style="margin-top:8px",
         )
     apart = "margin-top:16px" if selected.reasons or selected.differences or selected.fits else None
-    yield h("h4", "What it is", cls="kb-h4", style=apart)
+    yield heading("What it is", style=apart)
     yield _pairs(selected.facts)
     yield h(
         "p", "in Python: the view's ", h("code", ".selected", cls="kb-code"), cls="kb-p kb-small kb-quiet"
@@ -197,9 +195,9 @@ _CELL = "padding:1px 12px 1px 0;border:0;text-align:left;vertical-align:baseline
 def _inside(inside: Inside) -> Element:
     return h(
         "div",
-        h("h4", "In it", cls="kb-h4"),
+        heading("In it"),
         _pairs(inside.facts),
-        h("h4", "Output of the node, as it is stored", cls="kb-h4"),
+        heading("Output of the node, as it is stored"),
         h("pre", inside.output, cls="kb-pre", **own_way(inside.output)),
         cls="kb-panel kb-ruled",
     )
@@ -258,13 +256,11 @@ def _detail(detail: Detail) -> Iterator[Element]:
     ids = " ".join(map(set_apart, detail.ids[:_MOST_IDS]))
     if len(detail.ids) > _MOST_IDS:
         ids += f" and {len(detail.ids) - _MOST_IDS:,} more"
-    yield h(
-        "h4",
+    yield heading(
         pair(
             glyph(mark, tone=tone),
             h("span", f"({detail.number}) ", h("code", *sentence(ids), cls="kb-code"), f" {detail.word}"),
         ),
-        cls="kb-h4",
     )
     if detail.versions:
         versions = " ".join(map(set_apart, detail.versions))

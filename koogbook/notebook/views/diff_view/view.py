@@ -18,7 +18,7 @@ from koogbook.notebook.views.look.isolates import own_way, phrase, set_apart
 from koogbook.notebook.views.look.isolates import sentence as words
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, percent, thousands
-from koogbook.notebook.views.look.pieces import STATES, Column, frame, pair, status_word, table
+from koogbook.notebook.views.look.pieces import STATES, Column, frame, heading, pair, status_word, table
 
 __all__ = ["DiffState", "Selection", "diff_element", "diff_state", "diff_state_of", "diff_text"]
 
@@ -281,11 +281,9 @@ def _facts(state: DiffState) -> list[Element]:
         for row in state.facts
     ]
     return [
-        h(
-            "h4",
+        heading(
             "Must keep ",
             h("span", f"{held} of {len(state.facts)} found", cls="kb-small kb-quiet"),
-            cls="kb-h4",
         ),
         table(
             columns,
@@ -298,7 +296,7 @@ def _facts(state: DiffState) -> list[Element]:
 
 def _checks(state: DiffState) -> list[Element]:
     return [
-        h("h4", "Checks", cls="kb-h4"),
+        heading("Checks"),
         h(
             "ul",
             *(h("li", _check(check), cls="kb-p") for check in state.checks),

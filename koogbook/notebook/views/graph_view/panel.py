@@ -7,7 +7,17 @@ from koogbook.notebook.views.graph_view.text import KINDS, SHOWN_ENDS, tokens_or
 from koogbook.notebook.views.look.isolates import name, own_way, path_apart, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, duration, thousands
-from koogbook.notebook.views.look.pieces import STATES, Column, Tone, bar, chip, stats, status_word, table
+from koogbook.notebook.views.look.pieces import (
+    STATES,
+    Column,
+    Tone,
+    bar,
+    chip,
+    heading,
+    stats,
+    status_word,
+    table,
+)
 
 
 def node_panel(detail: NodeDetail) -> Element:
@@ -33,7 +43,7 @@ def node_panel(detail: NodeDetail) -> Element:
         _visits(detail) if detail.visits else None,
         h(
             "div",
-            h("h4", "Error", cls="kb-h4"),
+            heading("Error"),
             h("pre", detail.error, cls="kb-pre kb-bad", **own_way(detail.error)),
             cls="kb-block",
         )
@@ -41,11 +51,9 @@ def node_panel(detail: NodeDetail) -> Element:
         else None,
         h(
             "div",
-            h(
-                "h4",
+            heading(
                 "Last output ",
                 h("span", f"visit {detail.output_visit}", cls="kb-small kb-quiet"),
-                cls="kb-h4",
             ),
             h("pre", detail.output or "(an empty text)", cls="kb-pre", **own_way(detail.output)),
             cls="kb-block",
@@ -85,7 +93,7 @@ def _visits(detail: NodeDetail) -> Element:
     left_out = len(detail.visits) - len(shown)
     return h(
         "div",
-        h("h4", "Visits", cls="kb-h4"),
+        heading("Visits"),
         table(
             columns,
             [_visit_cells(row, longest, with_tokens) for row in shown],
@@ -113,11 +121,9 @@ def _leads_to(edge: EdgeRow) -> list[Element | str]:
 def _edges_out(detail: NodeDetail) -> Element:
     return h(
         "div",
-        h(
-            "h4",
+        heading(
             "Edges out ",
             h("span", "tried in this order", cls="kb-small kb-quiet"),
-            cls="kb-h4",
         ),
         h(
             "ol",

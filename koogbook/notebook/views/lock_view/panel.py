@@ -11,7 +11,7 @@ from koogbook.notebook.views.look.controls import button
 from koogbook.notebook.views.look.isolates import name, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import duration
-from koogbook.notebook.views.look.pieces import stats, status_word
+from koogbook.notebook.views.look.pieces import heading, stats, status_word
 
 #: A part with code in it takes more of the line that it stands in.
 WIDE_PART = "flex:2 1 620px"
@@ -54,7 +54,7 @@ def session_panel(state: LockState, *, steps: bool = True, python: str = ".selec
         h("div", refusal(row), cls="kb-block") if row.outcome == "refused" else None,
         h(
             "div",
-            h("h4", "Error", cls="kb-h4"),
+            heading("Error"),
             h("pre", row.error, cls="kb-pre kb-bad", dir="auto"),
             cls="kb-block",
             style="margin-top:14px",

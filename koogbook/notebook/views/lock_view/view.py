@@ -19,14 +19,7 @@ from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.isolates import name, phrase, sentence, set_apart
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, duration
-from koogbook.notebook.views.look.pieces import (
-    STATES,
-    Column,
-    frame,
-    pair,
-    status_glyph,
-    table,
-)
+from koogbook.notebook.views.look.pieces import STATES, Column, frame, heading, pair, status_glyph, table
 
 _MOST_QUEUED = 20
 _MOST_REFUSALS = 3
@@ -207,11 +200,9 @@ def _queue(state: LockState, select: str) -> Element:
     title = f"{queue_title(state)} "
     return h(
         "div",
-        h(
-            "h4",
+        heading(
             title,
             h("span", "in the order in which the lock is given", cls="kb-small kb-quiet"),
-            cls="kb-h4",
         ),
         (selectable(drawn, [row.number for row in rows], select) if select else drawn)
         if rows

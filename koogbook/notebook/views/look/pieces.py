@@ -21,6 +21,15 @@ Tone = Literal["", "accent", "ok", "bad", "warn", "mem", "sum", "ink2"]
 # ------------------------------------------------------------------------------------------- pieces
 
 
+def heading(*words: Element | str | None, style: str | None = None) -> Element:
+    """A heading inside a view.
+
+    It is no h4: JupyterLab puts numbers of its own into those that it finds, and then the changes of a live view miss
+    their places.
+    """
+    return h("div", *words, cls="kb-h4", style=style, role="heading", aria_level=4)
+
+
 def frame(
     *,
     icon: str,

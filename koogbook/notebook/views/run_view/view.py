@@ -9,7 +9,7 @@ from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.isolates import own_way, phrase, set_apart, told_apart, unmarked
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.measure import count, plain, wrapped
-from koogbook.notebook.views.look.pieces import frame, legend_word, stats, status_line
+from koogbook.notebook.views.look.pieces import frame, heading, legend_word, stats, status_line
 from koogbook.notebook.views.run_view.state import RunState
 
 _MOST_NOTICES = 5
@@ -82,7 +82,7 @@ def _side(state: RunState) -> Element:
         h("div", stats(state.figures[:4]), stats(state.figures[4:]), cls="kb-block"),
         h(
             "div",
-            h("h4", "Error", cls="kb-h4"),
+            heading("Error"),
             h("pre", state.error, cls="kb-pre kb-bad", **own_way(state.error)),
             cls="kb-block",
         )
@@ -90,7 +90,7 @@ def _side(state: RunState) -> Element:
         else None,
         h(
             "div",
-            h("h4", "Output", cls="kb-h4"),
+            heading("Output"),
             h("pre", state.output, cls="kb-pre", **own_way(state.output)),
             h("p", left_out, cls="kb-p kb-small kb-quiet") if left_out else None,
             cls="kb-block",
@@ -99,7 +99,7 @@ def _side(state: RunState) -> Element:
         else None,
         h(
             "div",
-            h("h4", "Being written", cls="kb-h4"),
+            heading("Being written"),
             h("pre", state.writing, cls="kb-pre", **own_way(state.writing)),
             cls="kb-block",
         )
