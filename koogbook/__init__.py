@@ -31,13 +31,19 @@ if TYPE_CHECKING:
     from koogbook.features.persistence.feature import Persistence as Persistence
     from koogbook.features.persistence.storage import NoPersistence as NoPersistence
     from koogbook.fresh_folder import scratch as scratch
+    from koogbook.llm.cached import CachedExecutor as CachedExecutor
     from koogbook.llm.executor import EndFrame as EndFrame
     from koogbook.llm.executor import ReasoningFrame as ReasoningFrame
     from koogbook.llm.executor import TextFrame as TextFrame
     from koogbook.llm.executor import ToolCallFrame as ToolCallFrame
     from koogbook.llm.extractive import ExtractiveExecutor as ExtractiveExecutor
+    from koogbook.llm.fallback import FallbackExecutor as FallbackExecutor
+    from koogbook.llm.layers import layer_tag as layer_tag
     from koogbook.llm.offline import OfflineExecutor as OfflineExecutor
+    from koogbook.llm.prices import price_of as price_of
+    from koogbook.llm.providers.executor import ProviderExecutor as ProviderExecutor
     from koogbook.llm.request import Request as Request
+    from koogbook.llm.retrying import RetryingExecutor as RetryingExecutor
     from koogbook.llm.scripted import BrokenAnswer as BrokenAnswer
     from koogbook.llm.scripted import ScriptedExecutor as ScriptedExecutor
     from koogbook.messages.message import Message as Message
@@ -56,12 +62,17 @@ if TYPE_CHECKING:
     from koogbook.messages.parts import ToolCall as ToolCall
     from koogbook.messages.parts import ToolResult as ToolResult
     from koogbook.messages.prompt import Prompt as Prompt
+    from koogbook.messages.token_counters import EncoderCounter as EncoderCounter
+    from koogbook.messages.token_counters import TokenCounter as TokenCounter
+    from koogbook.messages.token_counters import TokenEstimator as TokenEstimator
+    from koogbook.messages.token_counters import count_tokens_with as count_tokens_with
     from koogbook.messages.tokens import estimate_tokens as estimate_tokens
     from koogbook.notebook.views.checkpoint_view.checkpoints import checkpoints as checkpoints
     from koogbook.notebook.views.diff_view.diff import diff as diff
     from koogbook.notebook.views.graph_view.graph import graph as graph
     from koogbook.notebook.views.lab_view.lock_race import lock_race as lock_race
     from koogbook.notebook.views.lock_view.locks import locks as locks
+    from koogbook.notebook.views.prompt_view.prompt import prompt as prompt
     from koogbook.notebook.views.view import View as View
     from koogbook.notebook.watch import watch as watch
     from koogbook.pipeline import Feature as Feature
@@ -79,6 +90,10 @@ if TYPE_CHECKING:
     from koogbook.tools.tool import tool as tool
     from koogbook.trace import load_trace as load_trace
     from koogbook.trace import save_trace as save_trace
+    from koogbook.transcripts.export import export_transcript as export_transcript
+    from koogbook.transcripts.export import save_transcript as save_transcript
+    from koogbook.transcripts.export import save_transcripts as save_transcripts
+    from koogbook.transcripts.load import as_transcript as as_transcript
     from koogbook.transcripts.load import load_transcript as load_transcript
     from koogbook.transcripts.load import load_transcripts as load_transcripts
     from koogbook.transcripts.load import sample_transcript as sample_transcript
@@ -91,39 +106,85 @@ __version__ = "0.1.0"
 #: Public name -> the module that has it; an empty module name means a module of this package.
 _HOMES = {
     "Agent": "agents.agent",
+    "as_transcript": "transcripts.load",
+    "assistant": "messages.message",
     "Attachment": "messages.parts",
     "BrokenAnswer": "llm.scripted",
+    "CachedExecutor": "llm.cached",
+    "check_facts": "compression.fact_check",
     "Checkpoint": "features.persistence.checkpoint",
     "CheckpointInfo": "features.persistence.checkpoint",
+    "checkpoints": "notebook.views.checkpoint_view.checkpoints",
+    "compose": "compression.compose",
+    "compress": "compression.compress",
     "Compressed": "compression.compress",
     "Context": "runtime.context",
+    "count_tokens_with": "messages.token_counters",
+    "deterministic": "clock",
+    "diff": "notebook.views.diff_view.diff",
+    "EncoderCounter": "messages.token_counters",
     "EndFrame": "llm.executor",
+    "errors": "",
+    "estimate_tokens": "messages.tokens",
+    "events": "",
+    "export_transcript": "transcripts.export",
     "ExtractiveExecutor": "llm.extractive",
+    "FallbackExecutor": "llm.fallback",
     "Feature": "pipeline",
     "FixedClock": "clock",
+    "graph": "notebook.views.graph_view.graph",
+    "groups": "messages.pairing",
+    "has_tool_calls": "runtime.ready",
+    "history_over": "runtime.ready",
     "HistoryCompressionStrategy": "compression.strategies",
     "InstalledFeature": "pipeline",
     "Interceptor": "pipeline",
     "KoogbookError": "errors",
-    "LLMParams": "messages.model",
+    "layer_tag": "llm.layers",
     "LLModel": "messages.model",
+    "LLMParams": "messages.model",
+    "load_trace": "trace",
+    "load_transcript": "transcripts.load",
+    "load_transcripts": "transcripts.load",
+    "lock_race": "notebook.views.lab_view.lock_race",
+    "locks": "notebook.views.lock_view.locks",
     "MemoryCheckpoints": "storage.memory_checkpoints",
     "Message": "messages.message",
     "NoCompression": "compression.strategies",
     "NoPersistence": "features.persistence.storage",
     "OfflineExecutor": "llm.offline",
     "Persistence": "features.persistence.feature",
+    "price_of": "llm.prices",
     "Prompt": "messages.prompt",
+    "prompt": "notebook.views.prompt_view.prompt",
+    "ProviderExecutor": "llm.providers.executor",
     "Reasoning": "messages.parts",
     "ReasoningFrame": "llm.executor",
+    "repair_pairs": "transcripts.repair",
     "Request": "llm.request",
+    "RetryingExecutor": "llm.retrying",
     "Run": "agents.run",
+    "sample_transcript": "transcripts.load",
+    "save_trace": "trace",
+    "save_transcript": "transcripts.export",
+    "save_transcripts": "transcripts.export",
+    "scratch": "fresh_folder",
     "ScriptedExecutor": "llm.scripted",
+    "single_run_strategy": "agents.ready",
     "SqliteCheckpoints": "storage.sqlite_checkpoints",
+    "storage_key": "runtime.storage",
     "Strategy": "runtime.builder",
+    "strategy": "runtime.builder",
+    "summarise": "compression.strategies",
+    "system": "messages.message",
     "Text": "messages.parts",
     "TextFrame": "llm.executor",
+    "to_openai": "transcripts.openai_chat.write",
+    "TokenCounter": "messages.token_counters",
+    "TokenEstimator": "messages.token_counters",
     "Tool": "tools.tool",
+    "tool": "tools.tool",
+    "tool_result": "messages.message",
     "ToolCall": "messages.parts",
     "ToolCallFrame": "llm.executor",
     "ToolChoice": "messages.model",
@@ -131,41 +192,10 @@ _HOMES = {
     "Transcript": "transcripts.transcript",
     "UNCHANGED": "compression.strategies",
     "Usage": "messages.message",
-    "WholeHistory": "compression.strategies",
-    "assistant": "messages.message",
-    "check_facts": "compression.fact_check",
-    "checkpoints": "notebook.views.checkpoint_view.checkpoints",
-    "compose": "compression.compose",
-    "compress": "compression.compress",
-    "deterministic": "clock",
-    "diff": "notebook.views.diff_view.diff",
-    "errors": "",
-    "estimate_tokens": "messages.tokens",
-    "events": "",
-    "graph": "notebook.views.graph_view.graph",
-    "groups": "messages.pairing",
-    "has_tool_calls": "runtime.ready",
-    "history_over": "runtime.ready",
-    "load_trace": "trace",
-    "load_transcript": "transcripts.load",
-    "load_transcripts": "transcripts.load",
-    "lock_race": "notebook.views.lab_view.lock_race",
-    "locks": "notebook.views.lock_view.locks",
-    "View": "notebook.views.view",
-    "repair_pairs": "transcripts.repair",
-    "sample_transcript": "transcripts.load",
-    "save_trace": "trace",
-    "scratch": "fresh_folder",
-    "single_run_strategy": "agents.ready",
-    "storage_key": "runtime.storage",
-    "strategy": "runtime.builder",
-    "summarise": "compression.strategies",
-    "system": "messages.message",
-    "to_openai": "transcripts.openai_chat.write",
-    "tool": "tools.tool",
-    "tool_result": "messages.message",
     "user": "messages.message",
+    "View": "notebook.views.view",
     "watch": "notebook.watch",
+    "WholeHistory": "compression.strategies",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

@@ -65,7 +65,7 @@ async def test_executor_and_checkpoints_are_words_or_expressions(
         (
             "--executor extractve",
             "--executor: there is no 'extractve' in this notebook. Nothing was changed. Did you mean "
-            "'extractive'? It knows extractive, offline, or takes an expression.",
+            "'extractive'? It knows extractive, offline, provider, or takes an expression.",
         ),
         (
             "--executor trip",

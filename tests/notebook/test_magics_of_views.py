@@ -5,23 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from notebook_cells import PREPARE, Cells
+from IPython.core.completer import provisionalcompleter
+from notebook_cells import ANSWER, PREPARE, Cells
 
 import koogbook as kb
+from koogbook.notebook.views.prompt_view.prompt import prompt
 
 
 async def test_a_line_gives_the_view_and_can_keep_it(cells: Cells, agent: kb.Agent) -> None:
     """By assignment, and by ``--to``. [NBK-02]"""
     await cells("%%koog_run --session chat-1\nTo Beijing.")
     await cells(
-        "a = %koog_graph\n%koog_locks --to b\n%koog_checkpoints chat-1 --to c\n%koog_diff run run --to d"
+        "a = %koog_graph\n%koog_locks --to b\n%koog_checkpoints chat-1 --to c\n%koog_diff run run --to d\n"
+        "%koog_prompt --to e"
     )
 
-    assert [cells[name].title for name in "abcd"] == [
+    assert [cells[name].title for name in "abcde"] == [
         "Strategy graph",
         "Lock view",
         "Checkpoints",
         "Prompt diff",
+        "Prompt",
     ]
 
 
@@ -104,6 +108,40 @@ async def test_the_last_run_is_the_one_started_last(cells: Cells, agent: kb.Agen
             "--keep: an empty text stands in every message and is no fact. Nothing was changed.",
         ),
         (
+            "%koog_prompt rn",
+            "RUN: there is no 'rn' in this notebook. Nothing was changed. Did you mean 'run'?",
+        ),
+        (
+            "%koog_prompt trip",
+            "RUN: trip is Strategy, and no run or history. Nothing was changed. It takes a run, a prompt, a "
+            "transcript or messages.",
+        ),
+        (
+            "%koog_prompt --call 0",
+            "--call is a whole number from 1 on, not '0'. Nothing was changed.",
+        ),
+        (
+            "%koog_prompt --call 3",
+            "The run of session 'chat-1' has 1 call and no 3: there is 1.",
+        ),
+        (
+            "%koog_prompt run.prompt --call 1",
+            "--call counts the calls of a run. Nothing was changed. Leave it out, or name a run.",
+        ),
+        (
+            "%koog_prompt --off histroy",
+            "There is no layer 'histroy' in call 1. Did you mean 'history'? It has: history.",
+        ),
+        (
+            "%koog_prompt --selected last",
+            "There is no message 'last' in call 1. There are 0 to 0.",
+        ),
+        (
+            "%koog_prompt --select 0",
+            "There is no flag --select. Nothing was changed. Did you mean '--selected'? It has --call, --off, "
+            "--selected, --to.",
+        ),
+        (
             "%koog_checkpoints chat-2",
             "There is no checkpoint of session 'chat-2'. Nothing was changed. Did you mean "
             "'chat-1'? There is chat-1.",
@@ -165,6 +203,50 @@ async def test_a_trace_file_is_shown_like_its_run(cells: Cells, agent: kb.Agent,
     assert [row.place for lane in view.state.lanes for row in lane.sessions] == [
         row.place for lane in kb.locks(cells["run"]).state.lanes for row in lane.sessions
     ]
+
+
+async def test_the_prompt_is_that_of_the_last_call(cells: Cells) -> None:
+    """Or of a number, with layers off, and of any history. [NBK-02] [NBK-07]"""
+    await cells("%koog_strategy trip --input str --output str")
+    await cells(PREPARE)
+    await cells(ANSWER)
+    await cells("%koog_edge answer >> prepare --when 'len(ctx.llm.committed.prompt) < 4' --no-graph")
+    await cells("%koog_edge answer >> finish --no-graph\n%koog_agent --system 'rules'")
+    await cells("%%koog_run\nTo Beijing.")
+    run = cells["run"]
+
+    assert len(run.calls) == 2
+    assert str(await cells("%koog_prompt")) == str(prompt(run))
+    assert str(await cells("%koog_prompt run --call 1 --selected 1 --off system --off history")) == str(
+        prompt(run, call=1, selected=1, off=["system", "history"])
+    )
+    assert str(await cells("%koog_prompt run.prompt --off 'file memory'")) == str(prompt(run.prompt))
+
+
+async def test_layers_are_offered(cells: Cells, agent: kb.Agent) -> None:
+    """All that there are, and of the last run once there is one; a name with a space is quoted. [NBK-02]"""
+
+    def offered() -> list[str]:
+        line = "%koog_prompt --off "
+        with provisionalcompleter():
+            return [one.text for one in cells.shell.Completer.completions(line, len(line))]
+
+    before = offered()
+    await cells("%%koog_run\nTo Beijing.")
+
+    assert ('"file memory"' in before, offered()) == (True, ["tools", "history"])
+
+
+async def test_a_run_without_a_call_is_one_line(cells: Cells) -> None:
+    """With the line that makes one. [NBK-02]"""
+    await cells("%koog_strategy trip --input str --output str")
+    await cells(PREPARE)
+    await cells("%koog_edge prepare >> finish --no-graph\n%koog_agent")
+    await cells("%%koog_run --session chat-1\nTo Beijing.")
+
+    assert (await cells.refused("%koog_prompt")).startswith(
+        "%koog_prompt: The run of session 'chat-1' has asked no model, so there is no prompt to show."
+    )
 
 
 @pytest.mark.parametrize(

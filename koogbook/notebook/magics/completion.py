@@ -16,6 +16,7 @@ from koogbook.agents.agent import Agent
 from koogbook.agents.run import Run
 from koogbook.errors import KoogbookError
 from koogbook.features.persistence.checkpoint import CheckpointInfo
+from koogbook.llm.layers import LAYERS, in_order
 from koogbook.notebook.magics.current import Current, stored
 from koogbook.notebook.magics.graph_parts import node_names
 from koogbook.notebook.magics.table import BY_NAME, Argument, Flag, Magic
@@ -119,6 +120,8 @@ class Place:
                 return [info.session_id for info in self._stored()]
             case "checkpoint":
                 return self._checkpoints()
+            case "layer":
+                return self._layers()
             case "words":
                 return of.words if isinstance(of, Flag) else ()
             case _:
@@ -146,6 +149,13 @@ class Place:
             text = self._before[0]
         agent = self._current.agent() if text is None else self._code.find(text, Agent, "agent", text)
         return stored(agent) or []
+
+    def _layers(self) -> list[str]:
+        """Those of the last run's calls, or all that there are; one with a space is quoted."""
+        run = self._current.known_run()
+        there = [layer.layer for record in run.calls for layer in record.layers] if run is not None else []
+        names = in_order([*(("tools",) if there else LAYERS), *there])
+        return [f'"{name}"' if " " in name else name for name in names]
 
     def _checkpoints(self) -> list[str]:
         session = self._value("--session")

@@ -22,6 +22,7 @@ from koogbook.notebook.magics.node_source import node_function
 from koogbook.notebook.magics.parsing import Given, parse, wants_help
 from koogbook.notebook.magics.running import agent_magic, fork_magic, run_magic
 from koogbook.notebook.magics.table import BY_NAME, Magic
+from koogbook.notebook.magics.transcripts import export_magic, import_magic
 from koogbook.notebook.magics.user_code import UserCode
 from koogbook.notebook.magics.viewing import (
     checkpoints_magic,
@@ -29,6 +30,7 @@ from koogbook.notebook.magics.viewing import (
     freeze_magic,
     graph_magic,
     locks_magic,
+    prompt_magic,
 )
 from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest, one_line
 from koogbook.notebook.pace import running_loop
@@ -41,8 +43,11 @@ _DONE_AT_ONCE: dict[str, Callable[[Current, Given], Any]] = {
     "koog_agent": agent_magic,
     "koog_graph": graph_magic,
     "koog_locks": locks_magic,
+    "koog_prompt": prompt_magic,
     "koog_diff": diff_magic,
     "koog_checkpoints": checkpoints_magic,
+    "koog_import": import_magic,
+    "koog_export": export_magic,
     "koog_freeze": freeze_magic,
 }
 _AWAITED: dict[str, Callable[..., Awaitable[Any]]] = {"koog_run": run_magic, "koog_fork": fork_magic}

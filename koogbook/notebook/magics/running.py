@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest
 from koogbook.notebook.watch import watch
 from koogbook.runtime.builder import Strategy
 
-_EXECUTORS = {"extractive": "ExtractiveExecutor", "offline": "OfflineExecutor"}
+_EXECUTORS: dict[str, Callable[[], Any]] = {
+    "extractive": lambda: kb.ExtractiveExecutor(),
+    "offline": lambda: kb.OfflineExecutor(),
+    "provider": lambda: kb.RetryingExecutor(kb.ProviderExecutor()),
+}
 
 
 def agent_magic(current: Current, given: Given) -> Agent:
@@ -31,7 +36,8 @@ def agent_magic(current: Current, given: Given) -> Agent:
     strategy = current.strategy() if text is None else code.find(text, Strategy, "strategy", "--strategy")
     store = _store(code, given.text("--checkpoints") or "none")
     limit = given.number("--max-iterations")
-    executor = _executor(code, given.text("--executor") or "extractive")
+    model = given.text("--model") or "offline"
+    executor = _executor(code, given.text("--executor") or ("provider" if ":" in model else "extractive"))
     tools = [
         code.evaluate(word.strip(), "--tools")
         for word in (given.text("--tools") or "").split(",")
@@ -40,7 +46,7 @@ def agent_magic(current: Current, given: Given) -> Agent:
     try:
         made = kb.Agent(
             executor,
-            given.text("--model") or "offline",
+            model,
             strategy,
             system_prompt=given.text("--system"),
             tools=tools,
@@ -58,7 +64,7 @@ def agent_magic(current: Current, given: Given) -> Agent:
 
 def _executor(code: UserCode, text: str) -> Any:
     if text in _EXECUTORS:
-        return getattr(kb, _EXECUTORS[text])()
+        return _EXECUTORS[text]()
     return _word_or_value(code, text, "--executor", tuple(_EXECUTORS))
 
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from koogbook.transcripts.formats import FORMATS, written_formats
+
 #: How a magic is written: ``%name``, ``%%name`` with a body, or either.
 Form = Literal["line", "cell", "both"]
 
@@ -15,6 +17,7 @@ Kind = Literal[
     "checkpoint",
     "expression",
     "history",
+    "layer",
     "new",
     "node",
     "number",
@@ -200,11 +203,18 @@ MAGICS = (
                 name="--executor",
                 kind="words",
                 value="X",
-                words=("extractive", "offline"),
-                help="what answers: extractive, offline, or an expression",
-                default="extractive",
+                words=("extractive", "offline", "provider"),
+                help="what answers: extractive, offline, provider (a real model, asked again where that helps), or an "
+                "expression",
+                default="extractive, or provider where the model names one",
             ),
-            Flag(name="--model", kind="text", value="M", help="the model", default="offline"),
+            Flag(
+                name="--model",
+                kind="text",
+                value="M",
+                help="the model; a real one as provider:name",
+                default="offline",
+            ),
             Flag(name="--system", kind="text", value="TEXT", help="the system prompt"),
             Flag(
                 name="--tools",
@@ -303,6 +313,40 @@ MAGICS = (
         ),
     ),
     Magic(
+        name="koog_prompt",
+        form="line",
+        help="Show what the model really saw in one call: messages in layers, tools, parameters, changes, the answer.",
+        example='%koog_prompt run --call 3 --off history\n%koog_prompt --off "file memory" --off tools --to seen',
+        call='kb.prompt(run, call=3, off=["history"])',
+        arguments=(
+            Argument(
+                name="RUN",
+                kind="history",
+                help="a run; or a history, which is shown as it would be sent",
+                default="the last run",
+            ),
+        ),
+        flags=(
+            Flag(
+                name="--call",
+                kind="number",
+                value="N",
+                help="which call of the run, from 1",
+                default="the last one",
+            ),
+            Flag(
+                name="--off",
+                kind="layer",
+                value="LAYER",
+                help="a layer that is switched off: system, tools, history, memory, 'file memory', retrieval, "
+                "compression, instruction, or 'added by F'",
+                repeatable=True,
+            ),
+            Flag(name="--selected", kind="text", value="N", help="the message to show in detail, from 0"),
+            _to("the view"),
+        ),
+    ),
+    Magic(
         name="koog_diff",
         form="line",
         first=True,
@@ -366,6 +410,77 @@ MAGICS = (
             ),
             _AGENT,
             _to("the checkpoint that begins it"),
+        ),
+    ),
+    Magic(
+        name="koog_import",
+        form="line",
+        help="Load a conversation from a file of any format into a variable, and list what is odd about it.",
+        example="%koog_import export.json\n%koog_import many.jsonl --index 3 --repair --to chat",
+        call='history = kb.load_transcript("export.json", index=0); history.defects; history.repaired()',
+        arguments=(
+            Argument(name="FILE", kind="text", help="the path of a JSON or JSONL file", required=True),
+        ),
+        flags=(
+            Flag(
+                name="--index",
+                kind="text",
+                value="N",
+                help="which conversation of the file, from 0",
+                default="0",
+            ),
+            Flag(
+                name="--format",
+                kind="words",
+                value="F",
+                words=tuple(FORMATS),
+                help="read it as this format",
+                default="found by itself",
+            ),
+            Flag(
+                name="--branch",
+                kind="text",
+                value="B",
+                help="another line of a conversation that is a tree, by the name that a defect tells",
+            ),
+            Flag(
+                name="--repair",
+                kind="switch",
+                help="make calls and results belong together, and list what was done",
+            ),
+            _to("the conversation", "history"),
+        ),
+    ),
+    Magic(
+        name="koog_export",
+        form="line",
+        help="Write a conversation to a file, and say what the format has no place for.",
+        example="%koog_export history chat.json --format anthropic",
+        call='kb.save_transcript(history, "chat.json", "anthropic").losses',
+        arguments=(
+            Argument(
+                name="HISTORY",
+                kind="history",
+                help="a transcript, a run, a prompt or messages",
+                required=True,
+            ),
+            Argument(
+                name="FILE",
+                kind="text",
+                help="the path of the file; one named .jsonl gets a line",
+                required=True,
+            ),
+        ),
+        flags=(
+            Flag(
+                name="--format",
+                kind="words",
+                value="F",
+                words=written_formats(),
+                help="the format",
+                default="the one it came from, or openai-chat",
+            ),
+            _to("what was written and lost"),
         ),
     ),
     Magic(

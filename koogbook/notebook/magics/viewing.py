@@ -1,4 +1,4 @@
-"""Looking at things: ``%koog_graph``, ``%koog_locks``, ``%koog_diff``, ``%koog_checkpoints`` and ``%koog_freeze``."""
+"""Looking at things: ``%koog_graph``, ``%koog_locks``, ``%koog_prompt``, ``%koog_diff``, ``%koog_checkpoints``."""
 
 from __future__ import annotations
 
@@ -68,6 +68,23 @@ def locks_magic(current: Current, given: Given) -> Any:
 
 def _run(current: Current, text: str | None, what: str) -> Run:
     return current.last_run() if text is None else current.code.find(text, Run, "run", what)
+
+
+def prompt_magic(current: Current, given: Given) -> Any:
+    """``%koog_prompt``: the view."""
+    found = _history(current, given, "RUN")
+    call = given.number("--call")
+    of = current.last_run() if found is None else found
+    if call is not None and not isinstance(of, Run):
+        raise WrongUse("--call counts the calls of a run.", "Leave it out, or name a run.")
+    try:
+        view = kb.prompt(of, call, off=given.texts("--off"), selected=given.text("--selected"))
+    except TypeError:
+        raise WrongUse(
+            f"RUN: {given.text('RUN')} is {type(of).__name__}, and no run or history.",
+            "It takes a run, a prompt, a transcript or messages.",
+        ) from None
+    return _keep(current, given, view)
 
 
 def diff_magic(current: Current, given: Given) -> Any:

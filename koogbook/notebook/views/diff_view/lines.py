@@ -9,18 +9,17 @@ from msgspec import Struct
 
 from koogbook.notebook.views.diff_view.layout import Layout
 from koogbook.notebook.views.diff_view.model import DiffState, FoldedRow, MessageRow, SentenceRow, SummaryRow
+from koogbook.notebook.views.look.brackets import BRACKETS, bracket
 from koogbook.notebook.views.look.markup import Element, h
 from koogbook.notebook.views.look.pieces import picture
 
 MIDDLE = 80
-BRACKETS = 12
 #: More lines than this are not drawn, only those of the selection.
 MOST_LINES = 40
 #: More sources that no sentence rests on are not joined to the head of the summary: a fan of lines says little.
 MOST_UNNAMED = 8
 
 _END = MIDDLE - BRACKETS
-_CORNER = 4
 
 
 class Curve(Struct, frozen=True, order=True):
@@ -126,20 +125,11 @@ def _brackets(
     state: DiffState, layout: Layout, side: Literal["before", "after"], x: float
 ) -> Iterator[Element]:
     places = _own_rows(state, layout, side)
-    left, right = x + 3, x + BRACKETS - 1
-    for bracket in state.brackets:
-        if bracket.side != side or bracket.first not in places or bracket.last not in places:
-            continue
-        top, bottom = places[bracket.first], places[bracket.last]
-        if bracket.open:
-            d = f"M{right:g} {top:g}h-4q-{_CORNER} 0 -{_CORNER} {_CORNER}v6"
-            yield _path(d, "ink2", 1.2, dash="2 2")
-        elif bottom > top:
-            d = (
-                f"M{right:g} {top:g}H{left + _CORNER:g}q-{_CORNER} 0 -{_CORNER} {_CORNER}"
-                f"V{bottom - _CORNER:g}q0 {_CORNER} {_CORNER} {_CORNER}H{right:g}"
-            )
-            yield _path(d, "ink2", 1.2)
+    for one in state.brackets:
+        if one.side == side and one.first in places and one.last in places:
+            drawn = bracket(places[one.first], places[one.last], x, open=one.open)
+            if drawn is not None:
+                yield drawn
 
 
 def _own_rows(state: DiffState, layout: Layout, side: Literal["before", "after"]) -> dict[int, float]:
@@ -149,15 +139,5 @@ def _own_rows(state: DiffState, layout: Layout, side: Literal["before", "after"]
     return {row.position: places[row.position] for row in rows if isinstance(row, MessageRow)}
 
 
-def _path(
-    d: str, tone: str, width: float = 1, opacity: float | None = None, dash: str | None = None
-) -> Element:
-    return h(
-        "path",
-        d=d,
-        fill="none",
-        stroke=f"var(--kb-{tone})",
-        stroke_width=width,
-        opacity=opacity,
-        stroke_dasharray=dash,
-    )
+def _path(d: str, tone: str, width: float = 1, opacity: float | None = None) -> Element:
+    return h("path", d=d, fill="none", stroke=f"var(--kb-{tone})", stroke_width=width, opacity=opacity)

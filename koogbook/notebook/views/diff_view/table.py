@@ -15,7 +15,7 @@ from koogbook.notebook.views.diff_view.cells import (
     sentence_cells,
 )
 from koogbook.notebook.views.diff_view.layout import EDITED_ROW, ROW, Layout, Placed, lay_out
-from koogbook.notebook.views.diff_view.lines import BRACKETS, MIDDLE, bracket_picture, middle_picture
+from koogbook.notebook.views.diff_view.lines import MIDDLE, bracket_picture, middle_picture
 from koogbook.notebook.views.diff_view.model import (
     DiffState,
     LeftOutRow,
@@ -26,6 +26,7 @@ from koogbook.notebook.views.diff_view.model import (
     Side,
 )
 from koogbook.notebook.views.diff_view.spans import merged_spans
+from koogbook.notebook.views.look.brackets import BRACKETS
 from koogbook.notebook.views.look.glyphs import glyph
 from koogbook.notebook.views.look.isolates import sentence, told_apart
 from koogbook.notebook.views.look.markup import Attribute, Element, h

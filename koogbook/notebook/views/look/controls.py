@@ -86,6 +86,31 @@ def text_button(content: Element | str, do: str, value: str, *, name: str = "", 
     )
 
 
+def switch(do: str, value: str, *, on: bool, name: str) -> Element:
+    """A switch that stands as it is in every form, and can be turned in the live one; ``name`` is read out.
+
+    The word ``on`` or ``off`` stands beside it. The arrows reach it, and Tab another thing first where there is one.
+    """
+    live = {
+        **does(do, value, name=name),
+        "role": "switch",
+        "aria_checked": str(on).lower(),
+        "data_item": None,
+    }
+    return h(
+        "span",
+        h(
+            "span",
+            h("span", cls="kb-knob kb-knob-on" if on else "kb-knob"),
+            cls="kb-switch kb-switch-on" if on else "kb-switch",
+            live=live,
+        ),
+        " ",
+        h("span", "on" if on else "off", cls="kb-small" if on else "kb-small kb-quiet"),
+        cls="kb-word",
+    )
+
+
 def field(
     do: str, value: str, *, name: str, hint: str = "", key: str = "", width: int = 220, kind: str = "text"
 ) -> Element:

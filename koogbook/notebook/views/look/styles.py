@@ -159,6 +159,11 @@ STYLES: dict[str, dict[str, str]] = {
         "padding:0 2px",
         added="color:var(--kb-ok);background:var(--kb-t-ok);text-decoration:underline;border-radius:3px;"
         "padding:0 2px",
+        switch="display:inline-block;box-sizing:border-box;width:26px;height:14px;padding:1px;border-radius:7px;"
+        "border:1px solid var(--kb-ink2);background:var(--kb-paper);vertical-align:middle",
+        switch_on="border-color:var(--kb-accent);background:var(--kb-accent)",
+        knob="display:block;width:10px;height:10px;border-radius:5px;background:var(--kb-ink2)",
+        knob_on="margin-left:12px;background:var(--kb-paper)",
         # tables
         table="border-collapse:collapse;width:100%;margin:0;font-size:12px;line-height:18px;color:var(--kb-ink);"
         "border:0;table-layout:auto",
