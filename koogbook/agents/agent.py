@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from koogbook import clock
@@ -26,7 +25,7 @@ from koogbook.events import (
 from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.llm.calls import ModelCalls
 from koogbook.llm.context import LLMContext
-from koogbook.llm.executor import PromptExecutor
+from koogbook.llm.executor import Closing, PromptExecutor
 from koogbook.llm.rw_lock import require_timeout
 from koogbook.messages.message import Message, system
 from koogbook.messages.model import LLModel, LLMParams
@@ -54,7 +53,7 @@ from koogbook.tracebacks import from_users_code
 _INSTALLED = ("key", "subscriptions", "interceptors", "bind", "close")
 
 
-class Agent:
+class Agent(Closing):
     """Runs a strategy (Koog's ``AIAgent``); may be run many times, one after another or at once.
 
     Every run starts from what is given here: fresh prompt, tools, model, params, storage and iteration count.
@@ -257,14 +256,6 @@ class Agent:
             for installed in reversed(self._features.values()):
                 closing.push_async_callback(installed.close)
             EventLog("", "", subscriptions).emit(AgentClosing, "", agent_id=self.id)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         features = f", {', '.join(self._features)}" if self._features else ""

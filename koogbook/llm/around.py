@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from koogbook.errors import ExecutorClosedError, ExecutorError
-from koogbook.llm.executor import Frame, PromptExecutor
+from koogbook.errors import ExecutorError
+from koogbook.llm.executor import ClosableExecutor, Frame, PromptExecutor
 from koogbook.llm.request import Request
 from koogbook.messages.model import LLModel
 
 
-class AroundExecutor:
+class AroundExecutor(ClosableExecutor):
     """What the executors around another one share: models, and being closed.
 
     Closing it closes what it was made around as well, as Koog's do: both are mostly made in one line. Who shares an
@@ -25,7 +24,6 @@ class AroundExecutor:
 
     def __init__(self, executor: PromptExecutor) -> None:
         self.executor = require_executor(executor, type(self).__name__)
-        self._closed = False
 
     def resolve(self, model: LLModel | str) -> LLModel:
         """See :class:`~koogbook.llm.executor.PromptExecutor`; the one inside knows."""
@@ -36,23 +34,8 @@ class AroundExecutor:
         self._closed = True
         await self.executor.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} around {type(self.executor).__name__}>"
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ExecutorClosedError(
-                f"This {type(self).__name__} was closed and answers no more. Nothing was sent. "
-                "Make a new one for the agent, or close it later."
-            )
 
 
 def require_executor(executor: Any, who: str) -> PromptExecutor:

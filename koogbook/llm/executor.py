@@ -98,11 +98,40 @@ def frames_of(message: Message) -> Iterator[Frame]:
     yield EndFrame(message)
 
 
-class LocalExecutor:
-    """What the executors that answer in this process share: being closed, and a stream that gives words one by one."""
+class Closing:
+    """What is closed at the end of an ``async with`` block."""
 
-    def __init__(self) -> None:
-        self._closed = False
+    async def close(self) -> None:
+        """Let go of what it holds. Idempotent."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class ClosableExecutor(Closing):
+    """An executor that answers until it is closed, and then refuses."""
+
+    _closed = False
+
+    async def close(self) -> None:
+        """See :class:`PromptExecutor`."""
+        self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ExecutorClosedError(
+                f"This {type(self).__name__} was closed and answers no more. Nothing was sent. "
+                "Make a new one for the agent, or close it later."
+            )
+
+
+class LocalExecutor(ClosableExecutor):
+    """What the executors that answer in this process share: being closed, and a stream that gives words one by one."""
 
     async def execute(self, request: Request) -> Message:
         """See :class:`PromptExecutor`."""
@@ -123,22 +152,3 @@ class LocalExecutor:
     def resolve(self, model: LLModel | str) -> LLModel:
         """See :class:`PromptExecutor`."""
         return as_model(model)
-
-    async def close(self) -> None:
-        """See :class:`PromptExecutor`."""
-        self._closed = True
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ExecutorClosedError(
-                f"This {type(self).__name__} was closed and answers no more. Nothing was sent. "
-                "Make a new one for the agent, or close it later."
-            )

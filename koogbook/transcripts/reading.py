@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
 
-from koogbook.errors import MessageError
+from koogbook.errors import MessageError, TranscriptError
 from koogbook.messages.message import Message, message
 from koogbook.messages.pairing import Pairing, pair_messages
 from koogbook.messages.parts import ToolCall
@@ -42,6 +43,20 @@ class Reading:
             for entry in conversation.entries
             if isinstance(entry, dict) and isinstance(entry.get("id"), str)
         )
+
+    @contextmanager
+    def not_too_deep(self) -> Iterator[None]:
+        """Turn the end of the interpreter's stack inside the block into an error that says where it was.
+
+        Raises:
+            TranscriptError: The conversation is nested too deeply.
+        """
+        try:
+            yield
+        except RecursionError:
+            raise TranscriptError(
+                f"{self.place} is nested too deeply to be read, and no message is. Nothing was loaded; check the file."
+            ) from None
 
     def go_to(self, number: int) -> None:
         """What follows is about this entry, from 0."""

@@ -7,7 +7,8 @@ from IPython.core.completer import provisionalcompleter, rectify_completions
 from notebook_cells import Cells
 
 import koogbook as kb
-from koogbook.notebook.magics.table import MAGICS, Magic
+from koogbook.notebook.magics.magic import Magic
+from koogbook.notebook.magics.table import MAGICS
 
 
 def offered(cells: Cells, cell: str) -> list[str]:

@@ -6,8 +6,9 @@ import pytest
 from notebook_cells import Cells
 
 from koogbook.notebook.magics.help import help_text
+from koogbook.notebook.magics.magic import Magic
 from koogbook.notebook.magics.parsing import parse, wants_help
-from koogbook.notebook.magics.table import BY_NAME, MAGICS, Magic
+from koogbook.notebook.magics.table import BY_NAME, MAGICS
 from koogbook.notebook.magics.wrong_use import WrongUse
 
 FIRST = {"strategy", "node", "edge", "run", "graph", "locks", "diff", "checkpoints"}

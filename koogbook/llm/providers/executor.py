@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from koogbook.errors import ExecutorClosedError, ExecutorError
+from koogbook.errors import ExecutorError
 from koogbook.events import Notice
-from koogbook.llm.executor import Frame, tell
+from koogbook.llm.executor import ClosableExecutor, Frame, tell
 from koogbook.llm.providers.connections import Connections, base_url_of, is_local
 from koogbook.llm.providers.exchange import Exchange
 from koogbook.llm.providers.faults import Faults
@@ -22,7 +21,7 @@ from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, as_model
 
 
-class ProviderExecutor:
+class ProviderExecutor(ClosableExecutor):
     """Asks the model that its name chooses: ``"openai:gpt-5"`` (Koog's ``MultiLLMPromptExecutor``).
 
     Providers are openai, openai-responses, anthropic, google, bedrock, mistral, ollama, deepseek, openrouter, and
@@ -62,7 +61,6 @@ class ProviderExecutor:
         self._timeout = float(timeout)
         self._redactor = Redactor((key_variable,))
         self._connections = Connections(self._timeout)
-        self._closed = False
 
     def resolve(self, model: LLModel | str) -> LLModel:
         """The model with the size of its context, where that is known.
@@ -108,14 +106,6 @@ class ProviderExecutor:
         self._closed = True
         await self._connections.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
     def __repr__(self) -> str:
         where = f"base_url={shown_url(self._base_url)!r}" if self._base_url else ""
         key = f"key_variable={self._key_variable!r}" if self._key_variable else ""
@@ -128,11 +118,7 @@ class ProviderExecutor:
         return Target(provider, base_url, read_key(provider, self._key_variable, is_local=is_local(base_url)))
 
     async def _question(self, request: Request) -> Question:
-        if self._closed:
-            raise ExecutorClosedError(
-                "This ProviderExecutor was closed and answers no more. Nothing was sent. Make a new one for the agent, "
-                "or close it later."
-            )
+        self._require_open()
         target = self._target(request.model)
         faults = Faults(
             model=request.model,

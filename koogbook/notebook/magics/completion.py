@@ -19,7 +19,8 @@ from koogbook.features.persistence.checkpoint import CheckpointInfo
 from koogbook.llm.layers import LAYERS, in_order
 from koogbook.notebook.magics.current import Current, stored
 from koogbook.notebook.magics.graph_parts import node_names
-from koogbook.notebook.magics.table import BY_NAME, Argument, Flag, Magic
+from koogbook.notebook.magics.magic import Argument, Flag, Magic
+from koogbook.notebook.magics.table import BY_NAME
 from koogbook.notebook.magics.wrong_use import WrongUse
 from koogbook.runtime.builder import Strategy, Subgraph
 

@@ -17,11 +17,12 @@ from koogbook.errors import KoogbookError
 from koogbook.notebook.magics.building import edge_magic, strategy_magic
 from koogbook.notebook.magics.current import Current
 from koogbook.notebook.magics.help import help_text
+from koogbook.notebook.magics.magic import Magic
 from koogbook.notebook.magics.node_cell import NodeCell
 from koogbook.notebook.magics.node_source import node_function
 from koogbook.notebook.magics.parsing import Given, parse, wants_help
 from koogbook.notebook.magics.running import agent_magic, fork_magic, run_magic
-from koogbook.notebook.magics.table import BY_NAME, Magic
+from koogbook.notebook.magics.table import BY_NAME
 from koogbook.notebook.magics.transcripts import export_magic, import_magic
 from koogbook.notebook.magics.user_code import UserCode
 from koogbook.notebook.magics.viewing import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import indent, wrap
 
-from koogbook.notebook.magics.table import Argument, Flag, Magic
+from koogbook.notebook.magics.magic import Argument, Flag, Magic
 
 _WIDTH = 88
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from koogbook.notebook.magics.table import Argument, Flag, Magic
+from koogbook.notebook.magics.magic import Argument, Flag, Magic
 from koogbook.notebook.magics.wrong_use import WrongUse, listed, nearest
 
 _FLAG = re.compile(r"--?[^\W\d]")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message, Role
 from koogbook.messages.parts import Foreign, Part, Text, ToolCall, ToolResult
 from koogbook.transcripts.anthropic.parts import (
@@ -44,14 +43,10 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
         TranscriptError: The conversation is nested too deeply.
     """
     reader = _Reader(conversation)
-    try:
+    with reader.not_too_deep():
         for number, raw in enumerate(conversation.entries):
             reader.read(number, raw)
         return reader.done()
-    except RecursionError:
-        raise TranscriptError(
-            f"{reader.place} is nested too deeply to be read, and no message is. Nothing was loaded; check the file."
-        ) from None
 
 
 class BlockReading(Reading):

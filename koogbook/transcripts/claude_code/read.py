@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from koogbook.errors import TranscriptError
 from koogbook.messages.message import REFERENCE_NAME, SUMMARY_NAME, Message, Role, Usage
 from koogbook.messages.parts import Part, Text, ToolResult
 from koogbook.transcripts.anthropic.parts import usage_of
@@ -35,12 +34,8 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
             too deeply.
     """
     reader = _Reader(conversation)
-    try:
+    with reader.not_too_deep():
         return reader.read()
-    except RecursionError:
-        raise TranscriptError(
-            f"{reader.place} is nested too deeply to be read, and no message is. Nothing was loaded; check the file."
-        ) from None
 
 
 class _Positions(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from koogbook.errors import MessageError, TranscriptError
+from koogbook.errors import MessageError
 from koogbook.messages.message import Message, Role
 from koogbook.messages.metadata import metadata_text
 from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
@@ -45,14 +45,10 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
         TranscriptError: The conversation is nested too deeply.
     """
     reader = _Reader(conversation)
-    try:
+    with reader.not_too_deep():
         for number, raw in enumerate(conversation.entries):
             reader.read(number, raw)
         return reader.done()
-    except RecursionError:
-        raise TranscriptError(
-            f"{reader.place} is nested too deeply to be read, and no message is. Nothing was loaded; check the file."
-        ) from None
 
 
 class _Reader(Reading):
