@@ -58,7 +58,7 @@ def test_two_demos_in_a_row_do_not_disturb_each_other(in_folder: Path) -> None:
     [
         (b"", "empty"),
         (b"%PDF-1.7 \x00\x01", "PDF"),
-        (b'{"conversations": [{"from": "human", "value": "hi"}]}', "ShareGPT"),
+        (b'{"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}', "Gemini"),
         (b'[{"role": "system", "content": "only this"}]', "system messages only"),
         (
             b'[{"role": "system", "content": "s"}, {"role": "tool", "tool_call_id": "a", "content": "lost"}]',
