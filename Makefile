@@ -19,9 +19,10 @@ test: check
 	$(BIN)/python -m pytest -m alone
 	KOOGBOOK_STATIC=1 $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 notebooks
 
-# What runs in a kernel once more, with an older ipykernel, whose clicks come on another thread.
+# What runs in a kernel once more, with an older ipykernel, whose clicks come on another thread; it stands in a folder of
+# its own before the newer one.
 oldest: $(VENV)-oldest/.test
-	$(VENV)-oldest/bin/python -m pytest tests/notebook/test_kernel.py tests/notebook/test_frame.py tests/notebook/test_extension.py
+	PYTHONPATH=$(VENV)-oldest $(BIN)/python -m pytest tests/notebook/test_kernel.py tests/notebook/test_frame.py tests/notebook/test_extension.py
 
 # Run the notebooks anew and keep their outputs.
 notebooks: $(VENV)/.test
@@ -53,10 +54,8 @@ $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,test]'
 	touch $@
 
-$(VENV)-oldest/.test: $(VENV)/.python pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,test]'
-	$(VENV)-oldest/bin/python -m pip install --quiet 'ipykernel==7.3.*'
+$(VENV)-oldest/.test: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)-oldest 'ipykernel==7.3.*'
 	touch $@
 
 clean:
