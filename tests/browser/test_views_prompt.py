@@ -334,6 +334,20 @@ def test_the_keyboard_alone_turns_to_other_calls_and_new_messages(notebook: Open
     page.keyboard.press("Escape")
 
 
+def test_the_focus_stays_in_the_view_when_its_button_can_do_no_more(notebook: OpenNotebook) -> None:
+    """The last call has no next one: the button is off, and the keys go on working. [NBK-11]"""
+    page = notebook.page
+    notebook.cell(FIRST).locator("[data-key='.']").focus()
+    page.keyboard.press(".")
+    wait_for_status(notebook, FIRST, "Call 5 of 5")
+    off = notebook.cell(FIRST).locator("[data-key='.']").is_disabled()
+    page.keyboard.press(",")
+    wait_for_status(notebook, FIRST, "Call 4 of 5")
+
+    assert off
+    assert page.evaluate("!!document.activeElement.closest('.kb-root')")
+
+
 def test_a_row_of_the_list_shows_its_call(notebook: OpenNotebook) -> None:
     """By the pointer as well. [NBK-07]"""
     notebook.cell(TWIN).locator("tr[data-do=call][data-value='2']").click()

@@ -260,7 +260,8 @@ export default () => {
       for (const change of changes) applyToElements(top, change);
       settleTabStop(top);
       if (changes.some(picks)) showPicked(top);
-      if (focused && !top.contains(focused)) {
+      // What had the focus may be gone, hidden, or a button that can do no more: the focus stays in the view.
+      if (focused && !(top.contains(focused) && shown(focused))) {
         const again = reachable(top).find((one) => one.dataset.do === word && one.dataset.value === value);
         settleTabStop(top, again)?.focus({ preventScroll: true });
       }
