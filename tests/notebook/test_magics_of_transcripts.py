@@ -61,6 +61,43 @@ async def test_a_run_is_exported_with_its_last_prompt(cells: Cells, agent: kb.Ag
     assert kb.load_transcript("out.json").messages[0].text == "To Beijing."
 
 
+async def test_what_else_the_file_holds_is_told(
+    cells: Cells, in_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of many is not taken for all there is. [NBK-02]"""
+    lines = [json.dumps({"messages": [{"role": "user", "content": f"Question {n}"}]}) for n in range(3)]
+    await cells(
+        f"from pathlib import Path; Path('many.jsonl').write_text({chr(10).join([*lines, 'no line'])!r})"
+    )
+    await cells("%koog_import many.jsonl --index 1")
+
+    assert cells["history"].messages[0].text == "Question 1"
+    assert (
+        "Conversation 1 of 3 in many.jsonl: --index 0 to 2; the others have 1 defect"
+        in capsys.readouterr().out
+    )
+
+
+async def test_a_file_that_is_there_is_written_over_only_when_told(cells: Cells, odd: Path) -> None:
+    """It may hold more than what is exported. [NBK-02]"""
+    await cells("%koog_import odd.json")
+    told = await cells.refused("%koog_export history odd.json")
+    before = kb.load_transcript("odd.json").format
+    await cells("%koog_export history odd.json --format openai-chat --replace")
+
+    assert "There is a file odd.json already" in told
+    assert (before, kb.load_transcript("odd.json").format) == ("sharegpt", "openai-chat")
+
+
+async def test_a_larger_file_can_be_allowed(cells: Cells, odd: Path) -> None:
+    """As in Python. [NBK-02]"""
+    told = await cells.refused("%koog_import odd.json --max-bytes 10")
+    await cells("%koog_import odd.json --max-bytes 10000")
+
+    assert "limit is 10" in told
+    assert len(cells["history"]) == 3
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -373,6 +373,13 @@ MAGICS = (
                 help="another line of a conversation that is a tree, by the name that a defect tells",
             ),
             Flag(
+                name="--max-bytes",
+                kind="number",
+                value="N",
+                help="the largest JSON document, or line, that is read",
+                default="64 MiB",
+            ),
+            Flag(
                 name="--repair",
                 kind="switch",
                 help="make calls and results belong together, and list what was done",
@@ -409,6 +416,7 @@ MAGICS = (
                 help="the format",
                 default="the one it came from, or openai-chat",
             ),
+            Flag(name="--replace", kind="switch", help="write over a file that is there"),
             _to("what was written and lost"),
         ),
     ),
