@@ -194,5 +194,6 @@ def require_pairs(messages: Sequence[Message], where: str, *, open_tail: bool = 
         more = f"; and {len(defects) - 5} more" if len(defects) > 5 else ""
         raise ToolPairingError(
             f"{where}: tool calls and results do not belong together: {listed}{more}. Nothing was sent or "
-            "changed. Append a kb.tool_result(call, ...) right after its call, or take both out."
+            "changed. Append a kb.tool_result(call, ...) right after its call, or take both out; of a loaded history: "
+            "transcript.repaired(), or kb.repair_pairs(messages)."
         )

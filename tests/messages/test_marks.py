@@ -33,8 +33,8 @@ def test_a_long_address_is_cut() -> None:
 def test_an_address_that_is_the_data_is_shown_as_its_size() -> None:
     """It would be as long as the picture [KB-025]."""
     assert (
-        attachment_mark(Attachment("image", url="data:image/svg+xml," + "x" * 5_101))
-        == "[image, 5 KB of data]"
+        attachment_mark(Attachment("image", url="data:image/svg+xml," + "x" * 8_000))
+        == "[image, 6 KB in its address]"
     )
 
 
