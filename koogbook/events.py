@@ -256,32 +256,49 @@ class LLMCallCompleted(Event, frozen=True, kw_only=True):
 
 
 class LLMCallFailed(Event, frozen=True, kw_only=True):
-    """The executor raised, or the request was cancelled (Koog's LLMCallFailed)."""
+    """The executor raised, or the request was cancelled (Koog's LLMCallFailed).
+
+    ``usage`` is what a provider counted all the same, None where it counted nothing or did not say, and ``spent_by``
+    the model for which it did, ``provider:model``.
+    """
 
     call: int
     purpose: str
     seconds: float
     error: str
     cancelled: bool = False
+    usage: Usage | None = None
+    spent_by: str = ""
 
 
 class LLMCallRetrying(Event, frozen=True, kw_only=True):
-    """A request failed and is made again after a pause; ``attempt`` is the one that failed, from 1."""
+    """A request failed and is to be made again after a pause of ``wait`` seconds, which begins now.
+
+    A cancellation in the pause ends it: then there is no further attempt. ``attempt`` is the one that failed, from 1;
+    ``usage`` and ``spent_by`` are those of :class:`LLMCallFailed`.
+    """
 
     call: int
     model: str
     attempt: int
     wait: float
     error: str
+    usage: Usage | None = None
+    spent_by: str = ""
 
 
 class LLMCallFellBack(Event, frozen=True, kw_only=True):
-    """A model did not answer, and the request goes to the next one."""
+    """A model did not answer, and the request goes to the next one.
+
+    ``usage`` and ``spent_by`` are those of :class:`LLMCallFailed`.
+    """
 
     call: int
     model: str
     to: str
     error: str
+    usage: Usage | None = None
+    spent_by: str = ""
 
 
 class LLMCallCached(Event, frozen=True, kw_only=True):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from koogbook.events import (
     CheckpointSaved,
@@ -33,7 +35,7 @@ from koogbook.events import (
     ToolCallFailed,
     ToolValidationFailed,
 )
-from koogbook.llm.usage import NodeUsage, Spending, usage_of_all
+from koogbook.llm.usage import NodeUsage, Spending, spent_in_vain, usage_of_all
 
 if TYPE_CHECKING:
     from koogbook.agents.run import Run
@@ -74,6 +76,7 @@ def report_of(run: Run) -> Report:
         ("requests", _calls(run)),
         *_by_node(run.usage_by_node),
         *_cost(usage_of_all(run.calls)),
+        *_in_vain(run),
         *_asked_otherwise(events),
     ]
     if run.resumed_from is not None:
@@ -192,26 +195,39 @@ def _asked(spent: Spending) -> str:
 
 def _spent(spent: Spending) -> str:
     price = ""
-    if spent.priced or spent.unpriced:
+    if spent.priced or spent.unpriced or spent.in_vain:
         price = ", no price" if spent.cost is None else f", {in_dollars(spent.cost)}"
-        if spent.priced and spent.unpriced:
-            price += f" and {spent.unpriced} without a price"
+        unknown = spent.unpriced + spent.in_vain_unpriced
+        if spent.cost is not None and unknown:
+            price += f" and {unknown} without a price"
     return f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{price}"
 
 
 def _cost(spent: Spending) -> list[tuple[str, str]]:
-    """What all cost together; nothing to say where no model answered."""
+    """What all cost together; nothing to say where no model answered or counted."""
     answered = spent.priced + spent.unpriced
-    if not answered:
+    if not answered and not spent.in_vain:
         return []
+    unknown = f"no price is known for {'the model' if answered == 1 else 'the models'} that answered"
     if spent.cost is None:
-        told = f"no price is known for {'the model' if answered == 1 else 'the models'} that answered"
+        told = unknown if answered else "no price is known for what was asked in vain"
+    elif not spent.priced and spent.in_vain:
+        told = f"{in_dollars(spent.cost)} in vain{f'; {unknown}' if answered else ''}"
     else:
         told = in_dollars(spent.cost)
         if spent.unpriced:
             told += f" for {spent.priced} of {answered} answers; no price is known for {spent.unpriced}"
     estimated = f"; the tokens of {spent.estimated} are estimates" if spent.estimated else ""
     return [("cost", f"{told}{estimated}")]
+
+
+def _in_vain(run: Run) -> list[tuple[str, str]]:
+    """What was counted for attempts without an answer, where that was any; the sums have it as well."""
+    spent = spent_in_vain(run.calls)
+    if not spent.in_vain:
+        return []
+    attempts = "attempt was" if spent.in_vain == 1 else "attempts were"
+    return [("in vain", f"{spent.in_vain} {attempts} counted and not answered ({_spent(spent)})")]
 
 
 def in_dollars(cost: Decimal) -> str:
@@ -226,7 +242,9 @@ def _asked_otherwise(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     cached = sum(isinstance(event, LLMCallCached) for event in events)
     rows = []
     if retries:
-        rows.append(("retries", f"{len(retries)}, after {sum(one.wait for one in retries):.1f} s of waiting"))
+        rows.append(
+            ("retries", f"{len(retries)} planned, with pauses of {sum(one.wait for one in retries):.1f} s")
+        )
     if fallbacks:
         to = ", ".join(dict.fromkeys(event.to for event in fallbacks))
         rows.append(("fallbacks", f"{len(fallbacks)}, to {to}"))
@@ -247,10 +265,25 @@ def _attention(events: tuple[Event, ...], *, goes_on: bool) -> list[str]:
     found: dict[str, int] = {}
     # While a run goes on its sessions may be open.
     left_open = [] if goes_on else map(_never_closed, _each_session(events))
-    for line in (*map(_line, events), *left_open):
+    for line in (*_lines(events), *left_open):
         if line:
             found[line] = found.get(line, 0) + 1
     return [line if count == 1 else f"{line} ({count} times)" for line, count in found.items()]
+
+
+def _lines(events: tuple[Event, ...]) -> Iterator[str]:
+    """What is to say of each event; the error of a request is told once, and named where it went on from there."""
+    failed: list[LLMCallFailed] = []
+    for event in events:
+        if isinstance(event, LLMCallFailed) and not event.cancelled:
+            failed.append(event)
+        elif isinstance(event, NodeFailed | SessionDiscarded):
+            # The event of a request has the notes of its error as well.
+            told = (one for one in reversed(failed) if f"{one.error} (".startswith(f"{event.error} ("))
+            request = next(told, None)
+            if request is not None:
+                event = replace(event, error=f"by the error of request {request.call}")
+        yield _line(event)
 
 
 def _line(event: Event) -> str:
@@ -278,7 +311,8 @@ def _line(event: Event) -> str:
         case LLMCallFailed(call=call, purpose=purpose, error=error):
             return f"request {call} ({purpose}) failed: {error}"
         case LLMCallRetrying(call=call, model=model, attempt=attempt, wait=wait, error=error):
-            return f"request {call} to {model} was made again {wait:.1f} s after attempt {attempt} failed: {error}"
+            why = f"since attempt {attempt} failed: {error}"
+            return f"request {call} to {model} is to be made again in {wait:.1f} s, {why}"
         case LLMCallFellBack(call=call, model=model, to=to, error=error):
             return f"request {call} went to {to}, since {model} did not answer: {error}"
         case ToolValidationFailed(tool=tool, error=error) | ToolCallFailed(tool=tool, error=error):

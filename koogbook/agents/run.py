@@ -139,8 +139,9 @@ class Run:
 
     @property
     def cost(self) -> Decimal | None:
-        """What all requests cost in US dollars; None where no model that answered has a known price.
+        """What all requests cost in US dollars, with what providers counted for attempts that gave no answer.
 
+        None where nothing of it has a known price.
         Where some have one and others have not, it is the cost of those that have: ``unpriced`` in the usages says how
         many have not.
         """

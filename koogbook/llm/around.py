@@ -9,6 +9,7 @@ from typing import Any
 from koogbook.errors import ExecutorError
 from koogbook.llm.executor import ClosableExecutor, Frame, PromptExecutor
 from koogbook.llm.request import Request
+from koogbook.messages.message import Usage
 from koogbook.messages.model import LLModel
 
 
@@ -28,6 +29,10 @@ class AroundExecutor(ClosableExecutor):
     def resolve(self, model: LLModel | str) -> LLModel:
         """See :class:`~koogbook.llm.executor.PromptExecutor`; the one inside knows."""
         return self.executor.resolve(model)
+
+    def cache_place(self, model: LLModel) -> str:
+        """Where the executor inside would send a request for this model; empty where it does not say."""
+        return place_of(self.executor, model)
 
     async def close(self) -> None:
         """Answer no more, and close the executor inside. Idempotent."""
@@ -53,6 +58,12 @@ def require_executor(executor: Any, who: str) -> PromptExecutor:
     return found
 
 
+def place_of(executor: PromptExecutor, model: LLModel) -> str:
+    """Where an executor sends requests for a model, as its ``cache_place`` says; empty where it has none."""
+    say = getattr(executor, "cache_place", None)
+    return str(say(model)) if callable(say) else ""
+
+
 @asynccontextmanager
 async def streamed(executor: PromptExecutor, request: Request) -> AsyncIterator[AsyncIterator[Frame]]:
     """The frames of an executor's answer; its stream is closed at the end of the block, however that is left.
@@ -73,6 +84,18 @@ async def streamed(executor: PromptExecutor, request: Request) -> AsyncIterator[
         close = getattr(frames, "aclose", None)
         if close is not None:
             await close()
+
+
+def spent_on(problem: BaseException, asked: LLModel) -> dict[str, Any]:
+    """The fields of an event that say what a failed request cost all the same; none where nobody says it."""
+    usage = getattr(problem, "usage", None)
+    if not isinstance(usage, Usage):
+        return {}
+    # An error for several models has the usage of the last one.
+    counted: BaseException = problem
+    while counted.__cause__ is not None and getattr(counted.__cause__, "usage", None) is usage:
+        counted = counted.__cause__
+    return {"usage": usage, "spent_by": str(getattr(counted, "model", "") or asked)}
 
 
 def in_words(problem: BaseException) -> str:

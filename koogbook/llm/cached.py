@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from koogbook import clock
-from koogbook.errors import CodecError, ExecutorError
+from koogbook.errors import CodecError, ExecutorError, ProviderError
 from koogbook.events import LLMCallCached, Notice
 from koogbook.llm.answers import AnswerStore, FolderAnswers, MemoryAnswers
-from koogbook.llm.around import AroundExecutor, in_words, streamed
+from koogbook.llm.around import AroundExecutor, in_words, place_of, streamed
 from koogbook.llm.executor import EndFrame, Frame, PromptExecutor, frames_of, tell
 from koogbook.llm.providers.to_provider import PARTS_KEY
 from koogbook.llm.request import Request
@@ -24,7 +24,7 @@ from koogbook.messages.message import Message
 from koogbook.messages.metadata import NO_METADATA, metadata_text
 
 #: Part of each key, so that another way of making them finds nothing.
-_KEYS: Final = "koogbook.request.1"
+_KEYS: Final = "koogbook.request.2"
 _encoder: Final = msgspec.json.Encoder()
 
 #: What came of a request that others wait for: an answer, an error of the executor, or nothing (it was cancelled).
@@ -36,10 +36,12 @@ class CachedExecutor(AroundExecutor):
     """Gives the answer that it has got before to a request that looks the same (Koog's ``CachedPromptExecutor``).
 
     The ``entries`` most recently used answers are kept: in memory, or with ``folder`` in files there, which a restarted
-    kernel finds again. Same means the same model, parameters, messages (role, name, parts), tools and schema, see
-    :func:`request_key`. A temperature is a parameter like any other: a request that would be answered differently each
-    time gets the first answer again. Not kept are failures, streams that were left or broke off, answers to requests
-    for several choices, and answers of a model that stood in for the one that was asked for.
+    kernel finds again. Same means the same model on the same server, parameters, messages (role, name, parts), tools
+    and schema, see :func:`request_key`. A temperature is a parameter like any other: a request that would be answered
+    differently each time gets the first answer again. Each of several wanted answers has a place of its own, so that
+    the next run gets the same ones. Not kept are failures, streams that were left or broke off, answers that say of
+    themselves that they are ``incomplete``, answers to one request for several choices, and answers of a model that
+    stood in for the one that was asked for.
 
     An answer that was there has an id and a time of its own, ``cached: true`` in its metadata and no usage, since it
     cost nothing; an :class:`~koogbook.events.LLMCallCached` tells of it. To a stream it comes in frames. Of equal
@@ -72,9 +74,9 @@ class CachedExecutor(AroundExecutor):
     async def execute(self, request: Request) -> Message:
         """See the class."""
         self._require_open()
-        if request.params.choices is not None:
+        if _wants_several(request):
             return await self.executor.execute(request)
-        place = (asyncio.get_running_loop(), request_key(request))
+        place = (asyncio.get_running_loop(), self._key(request))
         kept = await self._kept(place)
         if kept is not None:
             return _again(kept, request, place[1])
@@ -83,7 +85,7 @@ class CachedExecutor(AroundExecutor):
     async def stream(self, request: Request) -> AsyncIterator[Frame]:
         """See the class."""
         self._require_open()
-        key = None if request.params.choices is not None else request_key(request)
+        key = None if _wants_several(request) else self._key(request)
         kept = None if key is None else await self._kept((asyncio.get_running_loop(), key))
         if key is not None and kept is not None:
             for frame in frames_of(_again(kept, request, key)):
@@ -102,6 +104,9 @@ class CachedExecutor(AroundExecutor):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} around {type(self.executor).__name__}, {len(self._answers)} answers kept>"
+
+    def _key(self, request: Request) -> str:
+        return request_key(request, place_of(self.executor, request.model))
 
     async def _ask(self, request: Request, place: _Place) -> Message:
         """The answer of the executor, for this request and for those that wait for it."""
@@ -148,7 +153,10 @@ class CachedExecutor(AroundExecutor):
             return None
 
     def _keep(self, key: str, reply: object) -> None:
-        if not isinstance(reply, Message) or reply.role != "assistant" or "instead_of" in reply.metadata:
+        if not isinstance(reply, Message) or reply.role != "assistant":
+            return
+        told = reply.metadata
+        if "instead_of" in told or told.get("incomplete"):
             return
         try:
             self._answers.put(key, reply)
@@ -160,29 +168,38 @@ class CachedExecutor(AroundExecutor):
         tell(Notice, kind="cached answers", text=text)
 
 
-def request_key(request: Request) -> str:
-    """64 hexadecimal digits that stand for all that a model sees of a request.
+def request_key(request: Request, place: str = "") -> str:
+    """64 hexadecimal digits that stand for who is asked and for all that may be sent of a request.
 
-    BLAKE2b over model (provider and id), parameters, messages (role, name, parts, and what its provider wants back of
-    an answer), tools and schema. Purpose, and the messages' ids, times, usage and other metadata, no model sees. A
-    picture that is given by its address is the same as long as the address is.
+    BLAKE2b over ``place`` (what the executor's ``cache_place`` says of the server), model (provider and id),
+    parameters, messages (role, name, parts, and what its provider wants back of an answer), tools, schema, and which
+    of several wanted answers it is for. A name of a message or of an attachment counts for every provider, though only
+    some protocols have a place for it. One choice is the same as none said. Purpose, and the messages' ids, times,
+    usage and other metadata, are never sent. A picture that is given by its address is the same as long as the
+    address is.
     """
     asked = (
         _KEYS,
+        place,
         (request.model.provider, request.model.id),
-        request.params,
+        request.params if _wants_several(request) else request.params.with_changes(choices=None),
         [
             (message.role, message.name, message.parts, _sent_of_metadata(message))
             for message in request.messages
         ],
         request.tools,
         request.schema,
+        request.choice,
     )
     try:
         body = _encoder.encode(asked)
     except UnicodeEncodeError:
         body = encode_with_surrogates(msgspec.to_builtins(asked))
     return blake2b(body, digest_size=32).hexdigest()
+
+
+def _wants_several(request: Request) -> bool:
+    return (request.params.choices or 1) > 1
 
 
 def _sent_of_metadata(message: Message) -> tuple[Any, Any]:
@@ -209,6 +226,8 @@ def _copy_of(problem: ExecutorError) -> ExecutorError:
     """The same error for another task: what one adds to its own does not stand in the other's."""
     copied = type(problem).__new__(type(problem), *problem.args)
     copied.__dict__.update(problem.__dict__)
+    if isinstance(copied, ProviderError):  # it was spent once, on the request that was sent
+        copied.usage = None
     if hasattr(problem, "__notes__"):
         copied.__notes__ = list(problem.__notes__)
     return copied

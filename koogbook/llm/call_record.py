@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 
 from msgspec import Struct
 
 from koogbook.llm.layers import Mark, layer_of, tag_of, tool_tokens
 from koogbook.llm.request import Request
-from koogbook.messages.message import REFERENCE_NAME, Message
+from koogbook.messages.message import REFERENCE_NAME, Message, Usage
 
 
 class RequestChange(Struct, frozen=True, kw_only=True, dict=True):
@@ -50,7 +51,7 @@ class RequestChange(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """What else of the request is not what it was: ``tools``, ``model``, ``params``, ``schema``, ``purpose``."""
+        """What else of the request is not what it was: ``tools``, ``model``, ``params``, ``schema`` and so on."""
         names = (name for name in self.before.__struct_fields__ if name != "messages")
         return tuple(name for name in names if getattr(self.before, name) != getattr(self.after, name))
 
@@ -87,12 +88,21 @@ class SentLayer(Struct, frozen=True, kw_only=True):
     wrong_tag: str = ""
 
 
+class SpentInVain(Struct, frozen=True, kw_only=True):
+    """What a provider counted for an attempt that gave no answer; ``model`` is ``provider:model``."""
+
+    model: str
+    usage: Usage
+    time: datetime
+
+
 class CallRecord(Struct, frozen=True, kw_only=True, dict=True):
     """One request as it went out, and what came back; numbers count from 1 within the run.
 
     ``changes`` is what interceptors did to it on its way, the outermost first, and ``marks`` the layers of loaded
     messages as the run knew them then. ``reply`` is what the executor answered. Without a reply and an ``error`` the
-    request is on its way.
+    request is on its way. ``spent`` is what was counted for attempts in vain: those after which it was asked again, and
+    the last one where that failed.
     """
 
     number: int
@@ -104,6 +114,7 @@ class CallRecord(Struct, frozen=True, kw_only=True, dict=True):
     changes: tuple[RequestChange, ...] = ()
     marks: Mapping[str, Mark] = {}
     streamed: bool = False
+    spent: tuple[SpentInVain, ...] = ()
 
     @property
     def asked(self) -> Request:

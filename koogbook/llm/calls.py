@@ -24,7 +24,9 @@ from koogbook.events import (
     LLMStreamingStarting,
     Notice,
 )
-from koogbook.llm.call_record import CallRecord, RequestChange
+from koogbook.llm.around import spent_on
+from koogbook.llm.call_record import CallRecord, RequestChange, SpentInVain
+from koogbook.llm.cut_answers import cut_in_words
 from koogbook.llm.executor import (
     EndFrame,
     PromptExecutor,
@@ -175,6 +177,9 @@ class ModelCalls:
             finish_reason=reply.finish_reason,
             **_frames(reader),
         )
+        cut = cut_in_words(request, reply)
+        if cut:
+            self._tell(number, Notice, {"kind": "answer cut", "text": cut})
         return reply
 
     def _tell(self, number: int, kind: type[Event], fields: dict[str, Any]) -> None:
@@ -182,7 +187,16 @@ class ModelCalls:
             fields = {**fields, "text": f"request {number}: {fields['text']}"}
         elif "call" in kind.__struct_fields__:
             fields = {**fields, "call": number}
+        self._spent(number, fields)
         self.log.emit(kind, **fields)
+
+    def _spent(self, number: int, told: dict[str, Any]) -> None:
+        """Keep what an attempt cost that gave no answer."""
+        usage = told.get("usage")
+        if usage is not None:
+            one = SpentInVain(model=told["spent_by"], usage=usage, time=clock.now())
+            record = self.records[number - 1]
+            self.records[number - 1] = replace(record, spent=(*record.spent, one))
 
     async def _read(self, request: Request, number: int, reader: _Reader) -> Message:
         """The answer of a stream whose frames go to the reader, one by one."""
@@ -235,6 +249,8 @@ class ModelCalls:
         notes = "; ".join(getattr(problem, "__notes__", ()))
         error = f"{type(problem).__name__}: {problem}{f' ({notes})' if notes else ''}"
         self.records[number - 1] = replace(self.records[number - 1], seconds=seconds, error=error)
+        spent = spent_on(problem, request.model)
+        self._spent(number, spent)
         self.log.emit_quietly(
             kind,
             call=number,
@@ -242,6 +258,7 @@ class ModelCalls:
             seconds=seconds,
             error=error,
             cancelled=isinstance(problem, asyncio.CancelledError),
+            **spent,
             **_frames(reader),
         )
 

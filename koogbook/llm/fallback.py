@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from koogbook.errors import ContextOverflowError, ProviderError
 from koogbook.events import LLMCallFellBack
-from koogbook.llm.around import AroundExecutor, in_words, require_executor, streamed
+from koogbook.llm.around import AroundExecutor, in_words, require_executor, spent_on, streamed
 from koogbook.llm.executor import EndFrame, Frame, PromptExecutor, tell
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
@@ -33,7 +33,8 @@ class FallbackExecutor(AroundExecutor):
     choice, at another price, without anyone looking for the reason. Nor does it include misuse, such as a call without
     its result. For a stream, the next model is asked only as long as no frame was given.
 
-    Each step is an :class:`~koogbook.events.LLMCallFellBack` and stands in the report of the run. The metadata of the
+    Each step is an :class:`~koogbook.events.LLMCallFellBack` and stands in the report of the run; what the provider
+    counted for it is part of what the run spent. The metadata of the
     answer say who gave it (``answered_by``) and, where that is not the model of the request, for whom it stood in
     (``instead_of``). Closing it closes all its executors.
 
@@ -116,7 +117,13 @@ def _stage(executor: PromptExecutor, model: LLModel | str | tuple[PromptExecutor
 
 def _next(model: LLModel, following: LLModel | None, problem: ProviderError) -> None:
     if following is not None:
-        tell(LLMCallFellBack, model=str(model), to=str(following), error=in_words(problem))
+        tell(
+            LLMCallFellBack,
+            model=str(model),
+            to=str(following),
+            error=in_words(problem),
+            **spent_on(problem, model),
+        )
 
 
 def _signed(reply: Message, wanted: LLModel, model: LLModel) -> Message:
@@ -146,6 +153,8 @@ def _raise_all(
     too_long = [problem for problem in failed if isinstance(problem, ContextOverflowError)]
     first = [*passing, *too_long, *failed][0]
     about: dict[str, Any] = {"kind": first.kind, "model": first.model, "status": first.status}
+    # What the others cost was told when the next model was asked.
+    about["usage"] = failed[-1].usage
     if not passing and too_long:
         limits = [problem.limit for problem in too_long if problem.limit is not None]
         raise ContextOverflowError(said, limit=max(limits, default=None), **about) from failed[-1]

@@ -40,13 +40,13 @@ def _listed_price(provider: str, model: str, usage: Usage, when: datetime) -> De
     catalogue = _catalogue_of(provider)
     if catalogue is None:
         return None
-    counted = Counted(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
     try:
+        counted = Counted(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+        )
         found = calc_price(counted, model, provider_id=catalogue, genai_request_timestamp=when)
     except (LookupError, ValueError):
         return None

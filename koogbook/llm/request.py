@@ -20,7 +20,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """What an executor is asked (Koog's prompt, model and tools in one).
 
     ``purpose`` says what for, so that usage is reported apart; it stays in the process. ``schema`` is a JSON schema
-    as text where structured output is wanted.
+    as text where structured output is wanted. ``choice`` is which of several wanted answers this one is to be, from 0,
+    None where one is wanted; no provider is sent it, and it keeps equal requests apart where answers are kept.
     """
 
     messages: tuple[Message, ...]
@@ -29,6 +30,7 @@ class Request(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     params: LLMParams = LLMParams()
     schema: str | None = None
+    choice: int | None = None
 
     @property
     def tokens(self) -> int:

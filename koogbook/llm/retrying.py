@@ -8,7 +8,7 @@ from math import ceil, isfinite
 from koogbook import clock
 from koogbook.errors import ProviderError
 from koogbook.events import LLMCallRetrying
-from koogbook.llm.around import AroundExecutor, in_words, streamed
+from koogbook.llm.around import AroundExecutor, in_words, spent_on, streamed
 from koogbook.llm.executor import Frame, PromptExecutor, tell
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
@@ -27,9 +27,9 @@ class RetryingExecutor(AroundExecutor):
     long; where that is longer than ``longest_wait``, the error is raised at once.
 
     A stream is asked for again only as long as no frame of it was given. Each pause is an
-    :class:`~koogbook.events.LLMCallRetrying` and stands in the report of the run; a cancellation ends it at once. The
-    error that is raised at last has a note that says how often was asked, and for how long. Closing it closes the
-    executor inside.
+    :class:`~koogbook.events.LLMCallRetrying` and stands in the report of the run; a cancellation ends it at once. What
+    the provider counted for an attempt that failed is part of what the run spent. The error that is raised at last has
+    a note that says how often was asked, and for how long. Closing it closes the executor inside.
 
     Raises:
         ValueError: ``attempts`` is below 1, or a wait is negative, or the first is longer than the longest.
@@ -122,6 +122,7 @@ class _Asked:
             attempt=self._times,
             wait=wait,
             error=in_words(problem),
+            **spent_on(problem, self._request.model),
         )
         await clock.sleep(wait)
 

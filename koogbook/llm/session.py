@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, get_args, overload
 
+from msgspec.structs import replace
+
 from koogbook.errors import SessionClosedError, ToolError
 from koogbook.llm.choices import Choices, Chooser, all_of, place_chosen
 from koogbook.llm.open_session import OpenSession
@@ -130,13 +132,11 @@ class LLMReadSession(OpenSession):
                 "session.change_params(choices=3). Nothing was sent."
             )
         params = self._prompt.params.with_changes(choices=None)
+        request = self._request(messages, self._tools, "conversation", params)
+        # A single one is a request like any other, and its answer may be there.
+        asked = [request] if wanted == 1 else [replace(request, choice=place) for place in range(wanted)]
         with self._on_the_way():
-            answers = await all_of(
-                [
-                    self._context.calls.execute(self._request(messages, self._tools, "conversation", params))
-                    for _ in range(wanted)
-                ]
-            )
+            answers = await all_of([self._context.calls.execute(one) for one in asked])
             chosen = await place_chosen(choose, answers)
         self._take_if_open(answers[chosen])
         return Choices(answers, chosen)
@@ -176,7 +176,7 @@ class LLMReadSession(OpenSession):
             shape: A Python type, or a JSON schema as a dict (needs the extra ``schema``).
             examples: Values, or their JSON text, that are shown to the model.
             attempts: How many requests at most. Only an answer that does not fit is asked for again, together with
-                what was wrong.
+                what was wrong; one that a limit of tokens cut is not.
             fixing_model: Asked from the second attempt on; the session's model when left out.
 
         Raises:

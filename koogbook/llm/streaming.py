@@ -164,7 +164,7 @@ class ReplyStream:
         except StreamOpenError:
             raise
         except BaseException as problem:
-            what = self.end()
+            what = self.end(broke_off=not isinstance(problem, asyncio.CancelledError))
             problem.add_note(
                 f"The streamed answer broke off after {len(self._texts)} pieces of text: {what}."
             )
@@ -201,7 +201,7 @@ class ReplyStream:
                 "whole. Read it to its end inside the block."
             )
 
-    def end(self, *, of_session: bool = False) -> str:
+    def end(self, *, of_session: bool = False, broke_off: bool = False) -> str:
         """What :meth:`aclose` does to the history, without telling the executor; what became of the answer in words."""
         self._cut = self._cut or (of_session and self.is_open)
         if self._over or self._frames is None:
@@ -217,9 +217,10 @@ class ReplyStream:
             what = "its text so far was appended to the session's history as a partial message"
         else:
             what = "its text so far is in stream.message"
-        self._log.emit_quietly(
-            Notice, kind="stream", text=f"A streamed answer was left before its end: {what}."
-        )
+        # One that broke off is told as a request that failed; here only what was kept of it.
+        if self.message is not None or not broke_off:
+            how = "broke off" if broke_off else "was left before its end"
+            self._log.emit_quietly(Notice, kind="stream", text=f"A streamed answer {how}: {what}.")
         return what
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from koogbook.errors import StructuredOutputError
+from koogbook.llm.cut_answers import is_cut_by_limit, is_whole_json
 from koogbook.messages.message import REFERENCE_NAME, Message, user
 from koogbook.messages.parts import Text
 
@@ -101,8 +102,7 @@ class Shape:
         Raises:
             ValueError: It is not; the message says where.
         """
-        fenced = _FENCED.match(text)
-        body = fenced.group(1) if fenced else text
+        body = _body(text)
         if isinstance(self._kind, dict):
             return _fits(json.loads(body, parse_constant=_no_number, parse_float=_finite), self._kind)
         if hasattr(self._kind, "model_validate_json"):
@@ -131,6 +131,8 @@ async def ask_until_it_fits(
     log: EventLog,
 ) -> StructuredReply[Any]:
     """Ask, and after an answer that does not fit ask again, with that answer and what was wrong with it.
+
+    An answer that does not fit since a limit of tokens cut it is not asked for again: the next one would be cut, too.
 
     Args:
         ask: Sends messages; gets the number of the attempt, too, from 1.
@@ -161,12 +163,26 @@ async def ask_until_it_fits(
             "structured output",
             f"Answer {attempt} of at most {attempts} did not fit {shape.name}: {_in_one_line(wrong)}",
         )
+        if is_cut_by_limit(reply) and not is_whole_json(_body(reply.text)):
+            raise StructuredOutputError(
+                f"Answer {attempt} of at most {attempts} was cut by the limit of tokens (finish_reason "
+                f"{reply.finish_reason!r}) before its JSON value was whole, so it does not fit {shape.name}. Another "
+                "one was not asked for, since it would be cut as well. Nothing was appended; the answers are in "
+                "error.answers. Allow more tokens, session.change_params(max_tokens=...), or ask for less.",
+                answers=tuple(answers),
+            ) from wrong
         messages = (*messages, reply.with_parts([Text(reply.text or "(nothing)")]), _correction(reply, wrong))
     raise StructuredOutputError(
         f"None of {len(answers)} answers fitted {shape.name}; the last one: {_in_one_line(wrong)}. Nothing was "
         "appended; the answers are in error.answers. Ask for less, give examples=, or allow more attempts=.",
         answers=tuple(answers),
     ) from wrong
+
+
+def _body(text: str) -> str:
+    """What of an answer has to be JSON: all of it, or all of its one fenced block."""
+    fenced = _FENCED.match(text)
+    return fenced.group(1) if fenced else text
 
 
 def _correction(wrong: Message, problem: Exception) -> Message:

@@ -1,8 +1,9 @@
 """What the requests of a run cost, added up: for each purpose, node and model apart, or all together.
 
-Counted are tokens as the provider counted them, and estimates where it did not say (``estimated`` says how often). An
-answer from the cache counts as ``cached`` and nowhere else: it cost nothing. A request that failed, or that waits for
-its answer, counts as a call without tokens: nobody says what it cost, if anything.
+Counted are tokens as the provider counted them, and estimates where it did not say, or said what is no number of tokens
+(``estimated`` says how often). An answer from the cache counts as ``cached`` and nowhere else: it cost nothing. A
+request that failed, or that waits for its answer, counts as a call without tokens. What a provider counted all the same
+for an attempt that gave no answer is added: ``in_vain`` says how often.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from koogbook.llm.call_record import CallRecord
+from koogbook.llm.call_record import CallRecord, SpentInVain
 from koogbook.llm.prices import price_of
 from koogbook.llm.request import Purpose
 from koogbook.messages.message import Message, Usage
@@ -30,7 +31,12 @@ class Spending(Struct, frozen=True, kw_only=True):
     ``unpriced``. Tokens that were read from a provider's cache or written to it are part of the input, reasoning is
     part of the output.
 
-    ``cost`` is in US dollars and holds what has a price; None where that is nothing, though a model answered.
+    ``in_vain`` are attempts without an answer that the provider counted all the same, those after which a request was
+    made again and those of failed calls; for ``in_vain_unpriced`` of them no price is known. Their tokens and their
+    cost are part of the sums.
+
+    ``cost`` is in US dollars and holds what has a price; None where that is nothing, though a model answered or
+    counted in vain.
     """
 
     calls: int = 0
@@ -40,6 +46,8 @@ class Spending(Struct, frozen=True, kw_only=True):
     offline: int = 0
     priced: int = 0
     unpriced: int = 0
+    in_vain: int = 0
+    in_vain_unpriced: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
@@ -61,24 +69,31 @@ class NodeUsage(Spending, frozen=True, kw_only=True):
 
 
 class ModelUsage(Spending, frozen=True, kw_only=True):
-    """What was spent on one model, named ``provider:model``: the one that answered, or did not."""
+    """What was spent on one model, named ``provider:model``: the one that answered, or did not.
+
+    Attempts in vain count for the model that was asked in them, and the call for the one that answered in the end.
+    """
 
     model: str
 
 
 def usage_by_purpose(records: Iterable[CallRecord]) -> tuple[PurposeUsage, ...]:
     """What was spent, for each purpose apart, in the order in which they first came."""
-    return _apart(records, lambda record: record.request.purpose, "purpose", PurposeUsage)
+    return _apart(records, lambda record, _: record.request.purpose, "purpose", PurposeUsage)
 
 
 def usage_by_node(records: Iterable[CallRecord]) -> tuple[NodeUsage, ...]:
     """What was spent, for each node apart, in the order in which they first came."""
-    return _apart(records, lambda record: record.path, "path", NodeUsage)
+    return _apart(records, lambda record, _: record.path, "path", NodeUsage)
 
 
 def usage_by_model(records: Iterable[CallRecord]) -> tuple[ModelUsage, ...]:
     """What was spent, for each model apart, in the order in which they first came."""
-    return _apart(records, lambda record: str(answering_model(record)), "model", ModelUsage)
+
+    def whose(record: CallRecord, spent: SpentInVain | None) -> str:
+        return str(answering_model(record)) if spent is None else spent.model
+
+    return _apart(records, whose, "model", ModelUsage)
 
 
 def usage_of_all(records: Iterable[CallRecord]) -> Spending:
@@ -86,6 +101,17 @@ def usage_of_all(records: Iterable[CallRecord]) -> Spending:
     sums = _Sums()
     for record in records:
         sums.add(record)
+        for spent in record.spent:
+            sums.add_in_vain(spent)
+    return Spending(**sums.fields())
+
+
+def spent_in_vain(records: Iterable[CallRecord]) -> Spending:
+    """What of it was counted for attempts without an answer."""
+    sums = _Sums()
+    for record in records:
+        for spent in record.spent:
+            sums.add_in_vain(spent)
     return Spending(**sums.fields())
 
 
@@ -99,11 +125,16 @@ def answering_model(record: CallRecord) -> LLModel:
 
 
 def _apart(
-    records: Iterable[CallRecord], which: Callable[[CallRecord], str], field: str, kind: Callable[..., Any]
+    records: Iterable[CallRecord],
+    which: Callable[[CallRecord, SpentInVain | None], str],
+    field: str,
+    kind: Callable[..., Any],
 ) -> tuple[Any, ...]:
     found: dict[str, _Sums] = {}
     for record in records:
-        found.setdefault(which(record), _Sums()).add(record)
+        for spent in record.spent:
+            found.setdefault(which(record, spent), _Sums()).add_in_vain(spent)
+        found.setdefault(which(record, None), _Sums()).add(record)
     return tuple(kind(**{field: name}, **sums.fields()) for name, sums in found.items())
 
 
@@ -151,25 +182,50 @@ class _Sums:
             numbers["priced"] += 1
             self._cost += price
 
+    def add_in_vain(self, spent: SpentInVain) -> None:
+        """One more attempt that gave no answer and was counted; its call is counted by :meth:`add`."""
+        numbers = self._numbers
+        numbers["in_vain"] += 1
+        usage = _possible(spent.usage)
+        for name in _TOKENS:
+            numbers[name] += getattr(usage, name) or 0
+        price = price_of(as_model(spent.model), usage, when=spent.time)
+        if price is None:
+            numbers["in_vain_unpriced"] += 1
+        else:
+            self._cost += price
+
     def fields(self) -> dict[str, Any]:
         """The sums by name."""
-        unknown = self._numbers["unpriced"] > 0 and not self._numbers["priced"]
-        return {**self._numbers, "cost": None if unknown else self._cost}
+        numbers = self._numbers
+        unknown = numbers["unpriced"] + numbers["in_vain_unpriced"]
+        known = numbers["priced"] + numbers["in_vain"] - numbers["in_vain_unpriced"]
+        return {**numbers, "cost": None if unknown and not known else self._cost}
 
 
 def _usage_of(record: CallRecord, reply: Message) -> tuple[Usage, bool]:
     """The tokens of a call, and whether some of them are estimates."""
-    usage = reply.usage or Usage()
+    usage = _possible(reply.usage or Usage())
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return usage, False
     filled = Usage(
-        record.request.tokens if usage.input_tokens is None else usage.input_tokens,
+        record.tokens if usage.input_tokens is None else usage.input_tokens,
         reply.tokens if usage.output_tokens is None else usage.output_tokens,
         usage.cache_read_tokens,
         usage.cache_write_tokens,
         usage.reasoning_tokens,
     )
     return filled, True
+
+
+def _possible(usage: Usage) -> Usage:
+    """The same numbers without those that no provider can have counted."""
+    numbers = {name: getattr(usage, name) for name in _TOKENS}
+    if not any(number is not None and number < 0 for number in numbers.values()):
+        return usage
+    return Usage(
+        **{name: None if number is None or number < 0 else number for name, number in numbers.items()}
+    )
 
 
 def _told(reply: Message) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     ``context_tokens`` and ``max_output_tokens`` are None where they are unknown.
 
     Raises:
-        MessageError: A field is of another type, or a number of more than 64 bits.
+        MessageError: A field is of another type, or a number is below 1 or has more than 64 bits.
     """
 
     id: str
@@ -29,6 +29,13 @@ class LLModel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         require_types(self, str, "id", "provider")
         require_integers(self, "context_tokens", "max_output_tokens")
+        for name in ("context_tokens", "max_output_tokens"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise MessageError(
+                    f"The {name} of a model are at least 1, or None where they are unknown; not {number}. "
+                    f"No model was made. Leave them out: LLModel({self.id!r}, {self.provider!r})."
+                )
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.id}" if self.provider else self.id

@@ -537,17 +537,154 @@ async def test_a_report_tells_what_was_done_besides_asking(fixed_clock: FixedClo
     second = await _asking(executor, "a", model="b:c").run("x")
 
     assert _rows(first, "retries", "fallbacks", "cache") == [
-        ("retries", "1, after 2.0 s of waiting"),
+        ("retries", "1 planned, with pauses of 2.0 s"),
         ("fallbacks", "1, to b:c"),
     ]
     assert first.report().attention == (
-        "request 1 to openai:a was made again 2.0 s after attempt 1 failed: ProviderError: busy",
+        "request 1 to openai:a is to be made again in 2.0 s, since attempt 1 failed: ProviderError: busy",
         "request 1 went to b:c, since openai:a did not answer: ProviderError: down",
     )
     assert _rows(second, "requests", "cache") == [
         ("requests", "0 and 1 from the cache for conversation (0 tokens in, 0 out)"),
         ("cache", "1 answer was there already"),
     ]
+
+
+async def test_a_request_that_was_stopped_in_its_pause_is_not_told_as_made_again() -> None:
+    """The report says what was planned, and what came of it [AGT-03]."""
+    refused = asyncio.Event()
+
+    def refuse(request: Any) -> ProviderError:
+        refused.set()
+        return ProviderError("busy", kind="overloaded", retry_after=20.0)
+
+    inner = kb.ScriptedExecutor(refuse)
+    agent = _asking(RetryingExecutor(inner), "a")
+    running = asyncio.ensure_future(agent.run("x"))
+    await refused.wait()
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert agent.last_run is not None
+    report = agent.last_run.report()
+
+    assert len(inner.requests) == 1
+    assert report.attention[:2] == (
+        "request 1 to openai:a is to be made again in 20.0 s, since attempt 1 failed: ProviderError: busy",
+        "request 1 (conversation) was stopped before its answer was whole",
+    )
+    assert [line.partition(" at ")[0] for line in report.attention[2:]] == [
+        "session discarded: a",
+        "node stopped: line/a",
+    ]
+    assert report.attention[2].endswith("nothing was committed")
+
+
+async def test_the_error_of_a_request_is_told_once() -> None:
+    """What it ended is named, and refers to the request; a stream that broke was not left [AGT-03, EXE-05]."""
+    line = kb.strategy("line", input=str, output=str)
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user(text))
+            async for _ in session.request_streaming():
+                pass
+        return text
+
+    node = line.node(name="a")(ask)
+    line.start >> node >> line.finish
+    script = [kb.BrokenAnswer("half an", ProviderError("the line broke", kind="broken"))]
+    agent = kb.Agent(kb.ScriptedExecutor(script), "openai:a", line)
+    with pytest.raises(ProviderError, match="the line broke"):
+        await agent.run("x")
+    assert agent.last_run is not None
+    attention = agent.last_run.report().attention
+
+    assert attention[0] == "request 1 (conversation) failed: ProviderError: the line broke"
+    assert [text.partition(" at ")[0] for text in attention[1:]] == [
+        "session discarded: a",
+        "node failed: line/a: by the error of request 1",
+    ]
+    assert attention[1].endswith("nothing was committed (by the error of request 1)")
+
+
+async def test_an_error_that_is_not_that_of_a_request_is_told_in_full() -> None:
+    """Though a request had failed before it with an error of its kind [AGT-03]."""
+    line = kb.strategy("line", input=str, output=str)
+
+    async def ask(ctx: kb.Context, text: str) -> str:
+        with pytest.raises(ValueError, match="a longer story"):
+            async with ctx.llm.read_session() as session:
+                await session.request_without_tools()
+        raise ValueError("a")
+
+    node = line.node(name="a")(ask)
+    line.start >> node >> line.finish
+    agent = kb.Agent(kb.ScriptedExecutor([ValueError("a longer story")]), "openai:a", line)
+    with pytest.raises(ValueError, match=r"\Aa\n"):
+        await agent.run("x")
+    assert agent.last_run is not None
+
+    assert agent.last_run.report().attention[-1] == "node failed: line/a: ValueError: a"
+
+
+@pytest.mark.parametrize("counted", [kb.Usage(-10, 5), kb.Usage(10, -5), kb.Usage(10, 5, 50)], ids=str)
+async def test_impossible_usage_does_not_break_a_report(counted: kb.Usage) -> None:
+    """With the real prices: what cannot be is estimated, or has no price [EXE-04]."""
+    agent = _asking(kb.ScriptedExecutor([kb.assistant("x", usage=counted)]), "a", model="openai:gpt-4o")
+    run = await agent.run("x")
+    spent = run.usage[0]
+
+    assert "requests" in dict(run.report().rows)
+    assert run.cost is None or run.cost >= 0
+    assert (spent.input_tokens >= 0, spent.output_tokens >= 0) == (True, True)
+    assert (spent.estimated, spent.unpriced) in ((1, 0), (0, 1))
+
+
+def _empty(model: str) -> ProviderError:
+    """The error for an empty answer, which was paid for."""
+    return ProviderError("empty", kind="bad_answer", model=model, usage=kb.Usage(1_000, 0))
+
+
+@pytest.mark.usefixtures("own_prices")
+async def test_a_report_tells_what_was_counted_in_vain() -> None:
+    """It is part of the cost [EXE-04]."""
+    executor = FallbackExecutor(kb.ScriptedExecutor([_empty("openai:a"), _answer()]), ["b:c"])
+    run = await _asking(executor, "a").run("x")
+
+    assert _rows(run, "requests", "cost", "in vain") == [
+        ("requests", "1 for conversation (2,000 tokens in, 50 out, 10.0000 USD and 1 without a price)"),
+        ("cost", "10.0000 USD in vain; no price is known for the model that answered"),
+        ("in vain", "1 attempt was counted and not answered (1,000 tokens in, 0 out, 10.0000 USD)"),
+    ]
+
+
+@pytest.mark.usefixtures("own_prices")
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("openai:a", [("cost", "10.0000 USD in vain"), ("in vain", "1,000 tokens in, 0 out, 10.0000 USD")]),
+        (
+            "b:c",
+            [
+                ("cost", "no price is known for what was asked in vain"),
+                ("in vain", "1,000 tokens in, 0 out, no price"),
+            ],
+        ),
+    ],
+)
+async def test_a_report_of_a_run_that_failed_tells_what_was_counted(
+    model: str, rows: list[tuple[str, str]]
+) -> None:
+    """Though nobody answered [EXE-04]."""
+    agent = _asking(kb.ScriptedExecutor([_empty(model)]), "a", model=model)
+    with pytest.raises(ProviderError):
+        await agent.run("x")
+    assert agent.last_run is not None
+    cost, in_vain = _rows(agent.last_run, "cost", "in vain")
+
+    assert [cost, ("in vain", in_vain[1].partition("(")[2].rstrip(")"))] == rows
 
 
 def _empty_files_of(folder: Path) -> None:

@@ -23,6 +23,7 @@ from koogbook.events import LLMCallCached, Notice
 from koogbook.llm.cached import CachedExecutor, request_key
 from koogbook.llm.fallback import FallbackExecutor
 from koogbook.llm.request import Request
+from koogbook.llm.retrying import RetryingExecutor
 from koogbook.llm.usage import usage_of_all
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, LLMParams, ToolChoice
@@ -62,6 +63,7 @@ PARAMS = st.builds(
     LLMParams,
     temperature=st.sampled_from([None, 0.0, 0.5]),
     max_tokens=st.sampled_from([None, 1]),
+    choices=st.sampled_from([None, 1, 2]),
     seed=st.sampled_from([None, 0]),
     stop=st.lists(TEXTS, max_size=2).map(tuple),
     tool_choice=CHOICES,
@@ -75,17 +77,20 @@ REQUESTS = st.builds(
     tools=st.lists(TOOLS, max_size=2).map(tuple),
     params=PARAMS,
     schema=NAMES,
+    choice=st.sampled_from([None, 0, 1]),
 )
 
 
 def seen_by_a_model(request: Request) -> tuple[Any, ...]:
-    """All of a request that goes to a provider."""
+    """All of a request that makes an answer its own."""
+    params = request.params.with_changes(choices=None) if request.params.choices == 1 else request.params
     return (
         (request.model.provider, request.model.id),
-        request.params,
+        params,
         tuple((one.role, one.name, one.parts) for one in request.messages),
         request.tools,
         request.schema,
+        request.choice,
     )
 
 
@@ -105,7 +110,7 @@ def test_a_change_of_anything_that_a_model_sees_changes_the_key(
 ) -> None:
     """Near by, where two requests that were made apart seldom are [EXE-04]."""
     other = data.draw(REQUESTS)
-    field = data.draw(st.sampled_from(["messages", "model", "tools", "params", "schema"]))
+    field = data.draw(st.sampled_from(["messages", "model", "tools", "params", "schema", "choice"]))
     changed = replace(request, **{field: getattr(other, field)})
     same = seen_by_a_model(request) == seen_by_a_model(changed)
 
@@ -113,7 +118,7 @@ def test_a_change_of_anything_that_a_model_sees_changes_the_key(
 
 
 @settings(max_examples=150)
-@given(REQUESTS, st.text(max_size=3), st.datetimes(timezones=st.just(UTC)), st.integers(0, 9))
+@given(REQUESTS, st.text(max_size=3), st.datetimes(timezones=st.just(UTC)), st.integers(1, 9))
 def test_what_no_model_sees_does_not_change_the_key(
     request: Request, id: str, time: datetime, number: int
 ) -> None:
@@ -165,7 +170,7 @@ def test_a_key_is_a_name_that_a_file_can_have() -> None:
         model=LLModel("gpt", "openai"),
     )
 
-    assert request_key(request) == "9cbdc899f2b98a6b90ea2e08d6f8a3ac6e00a8e0f5029af0015697f5b8195374"
+    assert request_key(request) == "efb3ae62590e87b17c050793a89a8100a173d38134a52ec8c2d5bd048fbe1603"
 
 
 # ------------------------------------------------------------------------------------------- given again
@@ -233,6 +238,79 @@ async def test_a_request_for_several_choices_is_always_sent() -> None:
     texts = [(await executor.execute(request)).text for _ in range(2)]
 
     assert [*texts, whole(await frames(executor, request)).text] == ["a", "b", "c"]
+
+
+async def test_one_choice_is_the_same_as_none_said() -> None:
+    """There is one answer either way [EXE-04]."""
+    inner = Named(["a", "b"])
+    executor = CachedExecutor(inner)
+    texts = [(await executor.execute(asked(params=LLMParams(choices=choices)))).text for choices in (None, 1)]
+
+    assert texts == ["a", "a"]
+    assert text_of(await frames(executor, asked(params=LLMParams(choices=1)))) == "a"
+
+
+async def test_each_of_several_wanted_answers_is_one_of_its_own() -> None:
+    """And asked again, they are the same ones; a request for one has its own, too [EXE-04, SES-06]."""
+    inner = Named(["a", "b", "c"])
+    executor = CachedExecutor(inner)
+    wanted = [asked(choice=0), asked(choice=1), asked()]
+    texts = [(await executor.execute(request)).text for request in (*wanted, *wanted)]
+
+    assert texts == ["a", "b", "c", "a", "b", "c"]
+    assert len(inner.requests) == 3
+
+
+async def test_an_answer_that_says_it_is_incomplete_is_not_kept() -> None:
+    """Whether it came whole or in frames [EXE-04, EXE-05]."""
+    inner = Named(
+        [
+            kb.assistant("ha", metadata={"incomplete": True}),
+            kb.assistant("hal", metadata={"incomplete": True}),
+            "half",
+        ]
+    )
+    executor = CachedExecutor(inner)
+    texts = [
+        (await executor.execute(asked())).text,
+        text_of(await frames(executor, asked())),
+        (await executor.execute(asked())).text,
+        (await executor.execute(asked())).text,
+    ]
+
+    assert texts == ["ha", "hal", "half", "half"]
+
+
+class Placed(Named):
+    """Sends requests to one server, and says to which."""
+
+    def __init__(self, script: Any, place: str) -> None:
+        super().__init__(script)
+        self.place = place
+
+    def cache_place(self, model: LLModel) -> str:
+        """The server and the provider."""
+        return f"{self.place} {model.provider}"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: inner,
+        RetryingExecutor,
+        lambda inner: FallbackExecutor(RetryingExecutor(inner), ["b:c"]),
+    ],
+    ids=["alone", "in a wrapper", "in two"],
+)
+async def test_an_answer_of_another_server_is_another_one(tmp_path: Path, around: Any) -> None:
+    """The model may be of the same name; whole and in frames [EXE-04]."""
+    first, second = Placed(["one"], "http://a"), Placed(["two"], "http://b")
+    made = [CachedExecutor(around(inner), folder=tmp_path) for inner in (first, second, first, second)]
+    texts = [(await executor.execute(asked())).text for executor in made]
+    streamed = [text_of(await frames(executor, asked())) for executor in made[:2]]
+
+    assert texts == ["one", "two", "one", "two"]
+    assert streamed == ["one", "two"]
 
 
 async def test_an_answer_of_a_stand_in_is_not_kept() -> None:
@@ -484,6 +562,23 @@ def test_a_cache_serves_one_loop_after_another() -> None:
     asyncio.run(cut_off())
 
     assert asyncio.run(executor.execute(asked())).text == "x"
+
+
+def test_what_waits_on_a_loop_that_was_closed_is_let_go() -> None:
+    """Where the request is cleared away after its loop, nobody can be told any more [EXE-04]."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda loop, context: None)  # two tasks are destroyed that wait
+    executor = CachedExecutor(_waiting(asyncio.Event(), "x"))
+    sent, waits = executor.execute(asked()), executor.execute(asked())
+    tasks = [loop.create_task(one) for one in (sent, waits)]
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    assert not any(task.done() for task in tasks)
+
+    sent.close()
+    waits.close()
+    assert executor._on_the_way == {}
 
 
 # ------------------------------------------------------------------------------------------- in a folder

@@ -91,6 +91,16 @@ def test_tokens_that_nobody_counted_have_no_price(listed: list[Any], usage: kb.U
     assert price_of("openai:gpt", usage) is None
 
 
+@pytest.mark.parametrize(
+    "usage", [kb.Usage(-10, 5), kb.Usage(10, -5), kb.Usage(10, 5, -1), kb.Usage(10, 5, 50)], ids=str
+)
+def test_tokens_that_cannot_be_have_no_price(usage: kb.Usage) -> None:
+    """The real table refuses them in more than one place [EXE-04]."""
+    found = price_of("openai:gpt-4o", usage)
+
+    assert found is None or found >= 0
+
+
 def test_without_the_package_there_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no error: a price is a comfort [EXE-04]."""
     found = importlib.util.find_spec

@@ -18,6 +18,7 @@ from koogbook.errors import (
     WrongLoopError,
 )
 from koogbook.events import LLMCallStarting, Notice
+from koogbook.llm.cached import CachedExecutor
 from koogbook.llm.context import LLMContext
 
 
@@ -295,6 +296,23 @@ async def test_of_several_choices_the_first_is_taken(make_context: Any) -> None:
     assert (choices.chosen, choices.reply.text) == (0, "a")
     assert context.committed.prompt[-1] is choices.reply
     assert len(executor.requests) == 3
+
+
+async def test_each_of_several_wanted_answers_says_which_one_it_is(make_context: Any) -> None:
+    """So that the same ones are there in the next run; a single one is a request like any other [SES-07, EXE-04]."""
+    executor = kb.ScriptedExecutor(["a", "b", "c"])
+    cached = CachedExecutor(executor)
+    runs = []
+    for _ in range(2):
+        context = make_context(cached, [kb.user("x")])
+        async with context.read_session() as session:
+            several = await session.request_multiple_choices(2)
+            single = await session.request_multiple_choices(1)
+            same = await session.request()
+        runs.append([one.text for one in (*several.messages, *single.messages, same)])
+
+    assert runs == [["a", "b", "c", "c"]] * 2
+    assert [request.choice for request in executor.requests] == [0, 1, None]
 
 
 def _last(answers: Any) -> int:

@@ -312,6 +312,7 @@ async def test_a_stream_that_breaks_appends_nothing(make_context: Any) -> None:
         "The streamed answer broke off after 2 pieces of text: nothing of it was appended."
     ]
     assert [message.text for message in context.committed.prompt] == ["rules", "x", "after"]
+    assert _notices(context) == []  # the event of the request says that it failed
 
 
 async def test_a_stream_that_breaks_keeps_its_text_when_that_was_asked_for(make_context: Any) -> None:
@@ -323,6 +324,9 @@ async def test_a_stream_that_breaks_keeps_its_text_when_that_was_asked_for(make_
                 pass
 
     assert context.committed.prompt[-1].text == "half an"
+    assert _notices(context) == [
+        "A streamed answer broke off: its text so far was appended to the session's history as a partial message."
+    ]
 
 
 async def test_a_stream_without_its_last_frame_broke_off(make_context: Any) -> None:
@@ -396,6 +400,7 @@ async def test_a_timeout_around_one_frame_ends_the_stream(make_context: Any) -> 
         session.append(kb.user("after"))
 
     assert [message.text for message in context.committed.prompt] == ["x", "after"]
+    assert _notices(context) == ["A streamed answer was left before its end: nothing of it was appended."]
 
 
 async def test_a_listener_that_breaks_the_end_of_a_stream_leaves_the_lock_free(make_context: Any) -> None:

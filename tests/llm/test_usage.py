@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import koogbook as kb
 from koogbook.llm import usage
-from koogbook.llm.call_record import CallRecord
+from koogbook.llm.call_record import CallRecord, SpentInVain
 from koogbook.llm.request import Request
 from koogbook.llm.usage import (
     Spending,
     answering_model,
+    spent_in_vain,
     usage_by_model,
     usage_by_node,
     usage_by_purpose,
     usage_of_all,
 )
 from koogbook.messages.model import LLModel, as_model
+from koogbook.tools.tool import ToolSpec
 
 FIFTEEN = kb.Usage(10, 5)
+CHEAPER_SINCE = datetime(2001, 1, 1, tzinfo=UTC)
 #: Dollars for a token of each model; others have no price.
 PRICES = {"a:x": Decimal("0.5"), "a:y": Decimal(2)}
 
@@ -32,9 +37,11 @@ PRICES = {"a:x": Decimal("0.5"), "a:y": Decimal(2)}
 def own_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices of our own, so that sums can be added up by hand."""
 
-    def price_of(model: LLModel, counted: kb.Usage, *, when: Any) -> Decimal | None:
+    def price_of(model: LLModel, counted: kb.Usage, *, when: datetime) -> Decimal | None:
         each = PRICES.get(str(model))
-        return None if each is None else each * counted.total
+        if each is None:
+            return None
+        return each * counted.total * (10 if when < CHEAPER_SINCE else 1)
 
     monkeypatch.setattr(usage, "price_of", price_of)
 
@@ -48,21 +55,33 @@ def record(
     error: str = "",
     answered: bool = True,
     metadata: Any = None,
+    in_vain: Any = (),
+    tools: Any = (),
+    time: datetime | None = None,
 ) -> CallRecord:
-    """One request; ``metadata`` are those of its answer."""
+    """One request; ``metadata`` and ``time`` are those of its answer, ``in_vain`` what was counted without one."""
+    reply = kb.assistant("hi there", usage=counted, metadata=metadata)
+    if time is not None:
+        reply = replace(reply, time=time)
     return CallRecord(
         number=1,
         path=path,
-        request=Request(messages=(kb.user("hello"),), model=as_model(model), purpose=purpose),
-        reply=kb.assistant("hi there", usage=counted, metadata=metadata) if answered and not error else None,
+        request=Request(messages=(kb.user("hello"),), model=as_model(model), purpose=purpose, tools=tools),
+        reply=reply if answered and not error else None,
         seconds=0.0,
         error=error,
+        spent=tuple(
+            SpentInVain(model=name, usage=usage, time=datetime(2026, 1, 1, tzinfo=UTC))
+            for name, usage in in_vain
+        ),
     )
 
 
+MODELS = st.sampled_from(["a:x", "a:y", "local"])
+COUNTS = st.builds(kb.Usage, *[st.none() | st.integers(-5, 100)] * 5)
 RECORDS = st.lists(
     st.builds(
-        lambda model, counted, path, purpose, error, answered, metadata: record(
+        lambda model, counted, path, purpose, error, answered, metadata, in_vain: record(
             model=model,
             counted=counted,
             path=path,
@@ -70,9 +89,10 @@ RECORDS = st.lists(
             error=error,
             answered=answered,
             metadata=metadata,
+            in_vain=in_vain,
         ),
-        st.sampled_from(["a:x", "a:y", "local"]),
-        st.none() | st.builds(kb.Usage, *[st.none() | st.integers(0, 100)] * 5),
+        MODELS,
+        st.none() | COUNTS,
         st.sampled_from(["", "trip/a", "trip/b"]),
         st.sampled_from(["conversation", "compression", "flush"]),
         st.sampled_from(["", "", "ProviderError: x"]),
@@ -86,6 +106,7 @@ RECORDS = st.lists(
                 {"answered_by": "ScriptedExecutor"},
             ]
         ),
+        st.lists(st.tuples(MODELS, COUNTS), max_size=2),
     ),
     max_size=8,
 )
@@ -127,7 +148,18 @@ def test_every_request_is_counted_in_one_place(records: list[CallRecord]) -> Non
 
     assert whole.calls + whole.cached == len(records)
     assert whole.calls == waiting + whole.failed + whole.offline + whole.priced + whole.unpriced
-    assert (whole.cost is None) is (whole.unpriced > 0 and whole.priced == 0)
+    assert whole.in_vain == sum(len(one.spent) for one in records)
+    unknown, known = whole.unpriced + whole.in_vain_unpriced, whole.in_vain - whole.in_vain_unpriced
+    assert (whole.cost is None) is (unknown > 0 and whole.priced + known == 0)
+
+
+@given(RECORDS)
+def test_no_sum_is_below_nothing(records: list[CallRecord]) -> None:
+    """Whatever a provider says that it counted [EXE-04]."""
+    whole = usage_of_all(records)
+
+    assert min(getattr(whole, name) for name in NUMBERS) >= 0
+    assert (whole.cost or 0) >= 0
 
 
 def test_what_a_provider_counted_is_taken_as_it_is() -> None:
@@ -144,6 +176,60 @@ def test_what_a_provider_counted_is_taken_as_it_is() -> None:
         reasoning_tokens=1,
         cost=Decimal("8.5"),
     )
+
+
+def test_a_price_is_that_of_the_time_of_the_answer() -> None:
+    """Which may be long ago where a run is looked at again [EXE-04]."""
+    before, since = (record(time=datetime(year, 6, 1, tzinfo=UTC)) for year in (2000, 2001))
+
+    assert (usage_of_all([before]).cost, usage_of_all([since]).cost) == (Decimal("75.0"), Decimal("7.5"))
+
+
+@pytest.mark.parametrize(
+    ("counted", "tokens"),
+    [(kb.Usage(-10, 5), ("estimate", 5)), (kb.Usage(10, -5), (10, "estimate"))],
+    ids=str,
+)
+def test_what_no_provider_can_have_counted_is_estimated(counted: kb.Usage, tokens: Any) -> None:
+    """And said to be [EXE-04]."""
+    one = record(counted=counted)
+    assert one.reply is not None
+    guessed = (one.tokens, one.reply.tokens)
+    spent = usage_of_all([one])
+
+    assert spent.estimated == 1
+    assert (spent.input_tokens, spent.output_tokens) == tuple(
+        guess if told == "estimate" else told for guess, told in zip(guessed, tokens, strict=True)
+    )
+
+
+def test_an_estimate_counts_the_tools_that_were_sent() -> None:
+    """They may be longer than the history [EXE-04]."""
+    tools = (ToolSpec("search", "Looks for places that are worth seeing in a city.", '{"type": "object"}'),)
+    bare, with_tools = usage_of_all([record(counted=None)]), usage_of_all([record(counted=None, tools=tools)])
+
+    assert with_tools.input_tokens == record(tools=tools).tokens > bare.input_tokens
+
+
+def test_an_attempt_in_vain_has_a_cost_of_its_own() -> None:
+    """It is added to the model that was asked, at the price of its time [EXE-04]."""
+    one = record(model="local", error="ProviderError: x", in_vain=[("a:x", FIFTEEN), ("local", FIFTEEN)])
+    whole = usage_of_all([one])
+
+    assert (whole.calls, whole.failed, whole.in_vain, whole.in_vain_unpriced) == (1, 1, 2, 1)
+    assert (whole.input_tokens, whole.output_tokens, whole.cost) == (20, 10, Decimal("7.5"))
+    assert [(one.model, one.calls, one.in_vain, one.cost) for one in usage_by_model([one])] == [
+        ("a:x", 0, 1, Decimal("7.5")),
+        ("local", 1, 1, None),
+    ]
+    assert spent_in_vain([one, record()]) == replace(whole, calls=0, failed=0)
+
+
+def test_what_cannot_have_been_counted_in_vain_is_left_out() -> None:
+    """Nothing is known of an attempt from which it could be estimated [EXE-04]."""
+    whole = usage_of_all([record(error="ProviderError: x", in_vain=[("a:x", kb.Usage(-10, 5, -1))])])
+
+    assert (whole.input_tokens, whole.output_tokens, whole.cache_read_tokens) == (0, 5, 0)
 
 
 @pytest.mark.parametrize("counted", [None, kb.Usage(10), kb.Usage(None, 5)], ids=str)

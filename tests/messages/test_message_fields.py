@@ -42,12 +42,21 @@ def test_a_number_of_more_than_64_bits_is_refused(field: str, number: int) -> No
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 0])
 @pytest.mark.parametrize("field", COUNTED)
 def test_a_number_of_64_bits_is_taken(field: str, number: int) -> None:
-    """To the last one; of tokens and choices that are asked for at least one [EXE-01]."""
-    if field in ("max tokens", "choices") and number < 1:
+    """To the last one; of tokens and choices that are asked for, or that a model has, at least one [EXE-01]."""
+    if field in ("max tokens", "choices", "context", "output") and number < 1:
         with pytest.raises(MessageError, match="at least 1"):
             COUNTED[field](number)
     else:
         assert f"={number}" in repr(COUNTED[field](number))
+
+
+@pytest.mark.parametrize("field", ["context_tokens", "max_output_tokens"])
+@pytest.mark.parametrize("number", [0, -1, -128_000])
+def test_a_model_has_room_for_a_token_or_nobody_knows(field: str, number: int) -> None:
+    """A share of a window below 1 would be no share; the error says what to type [KB-075]."""
+    with pytest.raises(MessageError, match=rf"{field} of a model are at least 1, or None .* not {number}\."):
+        kb.LLModel("m", "p", **{field: number})  # type: ignore[arg-type]
+    assert getattr(kb.LLModel("m", "p", **{field: 1}), field) == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0, "1"], ids=repr)
