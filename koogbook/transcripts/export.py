@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from koogbook.errors import TranscriptError
+from koogbook.errors import NotAConversationError, TranscriptError
 from koogbook.messages.message import Message
-from koogbook.messages.prompt import Prompt, as_messages
+from koogbook.messages.prompt import Prompt
 from koogbook.transcripts.files import LINE_SUFFIXES, json_bytes, replaced_file
 from koogbook.transcripts.formats import Loss, format_named, written_formats
+from koogbook.transcripts.lone_surrogates import lone_surrogates, without_lone_surrogates
+from koogbook.transcripts.openai_chat.shape import LIST_KEY
 from koogbook.transcripts.transcript import Transcript
 
 History = Sequence[Message] | Prompt | Transcript
@@ -62,6 +64,7 @@ def export_transcript(history: History, format: str | None = None) -> Export:
             one that a transcript came from, where it can be written, else ``openai-chat``.
 
     Raises:
+        NotAConversationError: An item is no message; the error is a TypeError as well.
         TranscriptError: There is no such format, or it is only read.
     """
     chosen = format_named(_chosen(history, format))
@@ -69,18 +72,30 @@ def export_transcript(history: History, format: str | None = None) -> Export:
         raise TranscriptError(
             f"{chosen.title} are read and not written. Choose one of: {', '.join(written_formats())}."
         )
-    extra: dict[str, Any] = {}
-    losses: tuple[Loss, ...] = ()
-    if isinstance(history, Transcript):
-        if history.format == chosen.name:
-            extra = history.extra
-        elif history.extra:
-            named = ", ".join(map(repr, history.extra))
-            losses = (
-                Loss(-1, f"what the file said besides the messages ({named}) is {history.format}'s own"),
-            )
-    written = chosen.write(as_messages(history), extra)
-    return Export(chosen.name, written.value, losses + written.losses)
+    messages = _messages(history)
+    extra = history.extra if isinstance(history, Transcript) else {}
+    if chosen.name != "openai-chat":
+        extra.pop(LIST_KEY, None)
+    losses: list[Loss] = []
+    if extra and isinstance(history, Transcript) and history.format != chosen.name:
+        named = ", ".join(map(repr, extra))
+        losses.append(
+            Loss(-1, f"what the file said besides the messages ({named}) is {history.format}'s own")
+        )
+        extra = {}
+    written = chosen.write(messages, extra)
+    losses += written.losses
+    value = written.value
+    if any(lone_surrogates(value)):
+        # A server refuses every request with one; those of a file are in the defects already.
+        value = without_lone_surrogates(value)
+        text = "half of a pair of characters, replaced by U+FFFD"
+        losses += [
+            Loss(at, text)
+            for at, one in enumerate(messages)
+            if any(lone_surrogates([one.name, *map(to_builtins, one.parts)]))
+        ]
+    return Export(chosen.name, value, tuple(losses))
 
 
 def save_transcript(history: History, path: str | Path, format: str | None = None) -> Export:
@@ -92,7 +107,7 @@ def save_transcript(history: History, path: str | Path, format: str | None = Non
         format: See :func:`export_transcript`.
 
     Raises:
-        TranscriptError: See :func:`export_transcript`; or the folder cannot be written.
+        TranscriptError: See :func:`export_transcript`; or the file cannot be written. One that was there is as it was.
     """
     done = export_transcript(history, format)
     lines = Path(path).suffix.lower() in LINE_SUFFIXES
@@ -125,3 +140,23 @@ def _chosen(history: History, format: str | None) -> str:
         return format
     own = history.format if isinstance(history, Transcript) else ""
     return own if own in written_formats() else "openai-chat"
+
+
+def _messages(history: History) -> tuple[Message, ...]:
+    """The messages of a history.
+
+    Raises:
+        NotAConversationError: It is none.
+    """
+    found = getattr(history, "messages", history)
+    items = tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | Mapping) else None
+    if items is None:
+        what = f"A history is a list of messages, a prompt or a transcript, not {type(history).__name__}"
+    else:
+        other = next((index for index, one in enumerate(items) if not isinstance(one, Message)), None)
+        if other is None:
+            return items
+        what = f"Item {other} of the history is {type(items[other]).__name__}, no message"
+    raise NotAConversationError(
+        f"{what}. Nothing was written. JSON values of a conversation become one first: kb.as_transcript(values)."
+    )

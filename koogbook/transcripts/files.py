@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 import math
 import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,6 +37,7 @@ _SIGNATURES = (
     (b"SQLite format 3", "a SQLite database"),
     (b"PAR1", "a Parquet file"),
 )
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READABLE = "Nothing was loaded. koogbook reads conversations as JSON or JSONL; export the conversation again as such."
 
 
@@ -49,7 +51,7 @@ def checked_path(source: str | Path) -> Path:
         raise TranscriptError(
             "This is JSON text, not the path of a file. Nothing was loaded. Hand it to kb.as_transcript(text)."
         )
-    path = Path(source).expanduser()
+    path = at_home(source)
     try:
         is_folder = path.is_dir()
         size = path.stat().st_size
@@ -133,7 +135,7 @@ def looks_like(text: str) -> str:
     """What a text that is no JSON probably is, as the middle of a sentence."""
     start = text.lstrip()[:200].lower()
     if start.startswith(("<!doctype html", "<html")):
-        return "an HTML page; the address that it was saved from probably asked for a login"
+        return "an HTML page: of an export, take the .json beside it; of an address, it probably asked for a login"
     if start.startswith("<"):
         return "XML or HTML"
     lines = [line for line in text.splitlines()[:5] if line.strip()]
@@ -221,28 +223,88 @@ def json_bytes(value: Any, indent: int | None = None) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-@contextmanager
-def replaced_file(path: str | Path) -> Iterator[BinaryIO]:
-    """A new file beside ``path`` that takes its place when the block ends, and vanishes when it fails.
+def at_home(path: str | Path) -> Path:
+    """The path with ``~`` as the folder of its user.
 
     Raises:
-        TranscriptError: The folder does not exist or cannot be written.
+        TranscriptError: There is no such user.
     """
-    target = Path(path).expanduser()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as problem:
+        return Path(path).expanduser()
+    except RuntimeError:
+        first = Path(path).parts[0]
         raise TranscriptError(
-            f"{target} cannot be written: {problem.strerror}. Choose another folder."
-        ) from problem
+            f"{str(path)!r} begins with {first}, and no user of that name has a folder here. Nothing was loaded or "
+            "written. Write the whole path, or './' before a name that begins with ~."
+        ) from None
+
+
+class NewFile:
+    """A file that is being written beside the one whose place it takes."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+
+    def write(self, body: bytes) -> None:
+        """Add to the end.
+
+        Raises:
+            TranscriptError: The disk is full, or takes no more for another reason.
+        """
+        with _telling(self._path):
+            self._file.write(body)
+
+
+@contextmanager
+def replaced_file(path: str | Path) -> Iterator[NewFile]:
+    """A new file beside ``path`` that takes its place when the block ends, and vanishes when it fails.
+
+    A file that is there keeps its permissions, and one behind a link is replaced where it lies.
+
+    Raises:
+        TranscriptError: It is a folder, or the file cannot be written.
+    """
+    named = at_home(path)
+    if named.is_dir():
+        raise TranscriptError(
+            f"{named} is a folder. Nothing was written. Name a file in it: {str(named / 'transcript.json')!r}."
+        )
+    with _telling(named):
+        target = Path(os.path.realpath(named))
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    file = os.fdopen(handle, "wb")
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
+        yield NewFile(file, named)
+        with _telling(named):
+            file.flush()
+            os.fsync(handle)  # else a crash could leave the new name with none of its bytes
+            file.close()
+            Path(name).chmod(mode)
+            Path(name).replace(target)
     except BaseException:
+        with suppress(OSError):  # a disk that is full refuses what is left in the buffer once more
+            file.close()
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one that says what became of the file that is there."""
+    try:
+        yield
+    except (OSError, ValueError) as problem:
+        raise _unwritten(path, problem) from problem
+
+
+def _unwritten(path: Path, problem: Exception) -> TranscriptError:
+    reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+    before = "the file that was there is as it was" if path.is_file() else "no file was made"
+    full = isinstance(problem, OSError) and problem.errno in _FULL
+    remedy = "Make room on the disk, or choose another folder" if full else "Choose another folder"
+    return TranscriptError(f"{path} cannot be written: {reason}. Nothing was written: {before}. {remedy}.")
 
 
 def _umask() -> int:

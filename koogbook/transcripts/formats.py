@@ -102,7 +102,7 @@ def format_named(name: str) -> TranscriptFormat:
     Raises:
         TranscriptError: There is none; the message names the nearest.
     """
-    if name in FORMATS:
+    if isinstance(name, str) and name in FORMATS:
         return FORMATS[name]
     near = get_close_matches(str(name), FORMATS, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]!r}? " if near else ""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from koogbook.errors import TranscriptError
-from koogbook.messages.message import Message
-from koogbook.messages.prompt import Prompt
 from koogbook.transcripts.conversation import Conversation
-from koogbook.transcripts.files import json_bytes, parse, replaced_file
+from koogbook.transcripts.files import parse
 from koogbook.transcripts.formats import TranscriptFormat
-from koogbook.transcripts.openai_chat.write import to_openai
 from koogbook.transcripts.others import known_not_read
-from koogbook.transcripts.shapes import conversation, conversations, is_message, marks, refuse_mixed
-from koogbook.transcripts.transcript import Defect, DefectKind, Transcript, preview
+from koogbook.transcripts.shapes import (
+    conversation,
+    conversations,
+    is_message,
+    marks,
+    refuse_mixed,
+    refuse_other,
+)
+from koogbook.transcripts.transcript import Defect, DefectKind, preview
 
 #: Number of a line from 1, and its text with the line break where it has one, or the error of its decoding.
 Line = tuple[int, str | UnicodeDecodeError]
@@ -56,16 +60,28 @@ def read_jsonl(
 ) -> Iterator[Conversation | Defect]:
     """The conversations of lines, in order, and among them the lines that could not be read.
 
-    Lines with one message each are one conversation, up to the next line that holds a whole one.
+    Lines with one message each are one conversation, up to the next line that holds a whole one; such lines with
+    messages of two formats are left out.
 
     Raises:
-        TranscriptError: Nothing in the file ``name`` is a conversation, or messages on lines are of two formats.
+        TranscriptError: Nothing in the file ``name`` is a conversation.
     """
     run = _Run(format)
     unreadable: Defect | None = None
     refused: TranscriptError | None = None
     found = False
     number = 0
+
+    def closed() -> Iterator[Conversation | Defect]:
+        nonlocal run, refused, found
+        if run.entries:
+            try:
+                yield run.conversation()
+                found = True
+            except TranscriptError as problem:
+                refused = refused or problem
+                yield run.defect(problem)
+            run = _Run(format)
 
     for number, text in lines:
         if unreadable is not None:
@@ -83,17 +99,13 @@ def read_jsonl(
             if not found and not run.entries and known_not_read(value) is not None:
                 raise
             refused = refused or problem
-            said = str(problem).partition(" Nothing was loaded")[0].removeprefix(f"line {number}: ")
-            unreadable = _line_defect(number, said.rstrip("."), preview(value))
+            said = _said(problem).removeprefix(f"line {number}: ")
+            unreadable = _line_defect(number, said, preview(value))
             continue
-        if run.entries:
-            yield run.conversation()
-            run = _Run(format)
+        yield from closed()
         found = True
         yield from whole
-    if run.entries:
-        found = True
-        yield run.conversation()
+    yield from closed()
     if not found and number:
         raise refused or TranscriptError(f"No line of {name} is JSON: {unreadable}. Check the file.")
     if unreadable is not None:
@@ -117,10 +129,12 @@ class _Run:
         """The conversation of all lines.
 
         Raises:
-            TranscriptError: They have messages of two formats.
+            TranscriptError: They have messages of two formats, or of another than the chosen one.
         """
         if self._format is None:
             refuse_mixed(self.entries, "$", self._numbers)
+        else:
+            refuse_other(self._format, self.entries, "$", self._numbers)
         found = conversation(self.entries, "$", self._format)
         if found is None:
             marked = (name for entry in self.entries for name in marks(entry))
@@ -128,18 +142,11 @@ class _Run:
             found = Conversation(self.entries, "$", format=name)
         return replace(found, lines=tuple(self._numbers))
 
-
-def write_jsonl(conversations: Iterable[Sequence[Message] | Prompt | Transcript], path: str | Path) -> Path:
-    """Write conversations, one OpenAI chat object per line, in one step, and return the path.
-
-    Prompts, transcripts and lists of messages will do; they are taken one after the other, so a generator of
-    many needs no more memory than one.
-    """
-    with replaced_file(path) as file:
-        for one in conversations:
-            extra = one.extra if isinstance(one, Transcript) else {}
-            file.write(json_bytes({**extra, "messages": to_openai(one)}) + b"\n")
-    return Path(path)
+    def defect(self, problem: TranscriptError) -> Defect:
+        """What is listed where the lines are no conversation."""
+        first, last = self._numbers[0], self._numbers[-1]
+        text = f"{_said(problem)}; lines {first} to {last} were left out"
+        return Defect(first, "mixed_formats", text, f"line {first}")
 
 
 def _value(number: int, text: str | UnicodeDecodeError) -> tuple[Any, Defect | None]:
@@ -171,6 +178,11 @@ def _read_utf8_lines(path: Path, max_bytes: int, at: Callable[[int], None] | Non
                 continue
             if text.strip():
                 yield number, text
+
+
+def _said(problem: TranscriptError) -> str:
+    """What an error says of a file of its own, for a line or some lines among others."""
+    return str(problem).partition(" Nothing was loaded")[0].rstrip(".")
 
 
 def _too_long(path: Path, number: int, max_bytes: int) -> TranscriptError:

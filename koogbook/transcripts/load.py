@@ -27,7 +27,7 @@ from koogbook.transcripts.files import (
 )
 from koogbook.transcripts.formats import FORMATS, TREES, TranscriptFormat, format_named
 from koogbook.transcripts.jsonl import Line, read_jsonl, read_lines
-from koogbook.transcripts.shapes import conversations
+from koogbook.transcripts.shapes import conversations, unread_beside
 from koogbook.transcripts.transcript import Defect, Transcript, preview
 
 #: So many lines in a row that cannot be read are listed one by one; the others are counted.
@@ -47,13 +47,14 @@ def load_transcript(
 ) -> Transcript:
     """One conversation from a file of any format in :data:`koogbook.transcripts.formats.FORMATS`, found by itself.
 
-    What is odd about it is listed in ``defects``; nothing is dropped or mended without being listed there.
+    What is odd about it is listed in ``defects``; nothing is dropped or mended without being listed there, but for a
+    key that stands twice in one JSON object: of that the last value counts.
 
     Args:
         source: Path of a JSON file, or of JSONL with a conversation or a message per line; UTF-8, or UTF-16 with a byte
             order mark.
         index: Which conversation, where the file holds several; from 0.
-        format: Read it as this format, whatever it looks like: ``anthropic``.
+        format: Read it as this format: ``anthropic``. Messages that are plainly of another are refused.
         branch: Which line of a conversation that is a tree: as an ``other_branch`` defect names it, or the number of
             such a defect of the main line, from 1. None is the main line.
         max_bytes: The largest JSON document, or line of JSONL, to read into memory.
@@ -182,8 +183,9 @@ def _with_strays(found: Iterator[Conversation | Defect]) -> Iterator[_Found]:
     in_a_row, last = 0, 0
     for entry in found:
         if isinstance(entry, Defect):
-            in_a_row, last = in_a_row + 1, entry.position
-            if in_a_row <= _MOST_LINES or entry.kind == "torn_line":
+            if entry.kind == "broken_line":
+                in_a_row, last = in_a_row + 1, entry.position
+            if in_a_row <= _MOST_LINES or entry.kind != "broken_line":
                 odd.append(entry)
             continue
         odd += _uncounted(in_a_row, last)
@@ -212,6 +214,7 @@ def _read(found: Conversation, odd: tuple[Defect, ...], source: str, index: int)
     if found.branch is not None and found.format not in TREES:
         raise no_branches(f"{found.where} ({found.format})")
     messages, defects = FORMATS[found.format].read(found)
+    defects += unread_beside(found)
     if not messages:
         defects += (Defect(0, "empty_conversation", "there are no messages inside", found.where),)
     return Transcript(
@@ -253,6 +256,7 @@ def _is_json(text: object) -> bool:
 
 
 def _of_text(text: str, format: TranscriptFormat | None) -> Iterator[Conversation | Defect]:
+    text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] not in ("{", "["):
         said = f"no JSON: {preview(text)}" if text.strip() else "empty"
         raise TranscriptError(

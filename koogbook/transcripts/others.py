@@ -29,6 +29,19 @@ def known_not_read(value: Any) -> TranscriptError | None:
 
 
 def _known(value: dict[str, Any]) -> tuple[str, str] | None:
+    if "custom_id" in value:
+        for name in ("body", "params"):
+            if isinstance(value.get(name), dict):
+                return "a request of a batch ('custom_id')", f"Load one: kb.as_transcript(line[{name!r}])."
+        return (
+            "an answer of a batch without its conversation ('custom_id')",
+            "Load the messages of the request with the same custom_id, with the answer appended.",
+        )
+    if isinstance(value.get("payload"), dict) and "timestamp" in value and "type" in value:
+        return (
+            "a log of Codex ('type', 'payload')",
+            "Load its items: kb.as_transcript([line['payload'] for line in lines if line['type'] == 'response_item']).",
+        )
     if "cells" in value and "nbformat" in value:
         return (
             "a Jupyter notebook ('cells', 'nbformat')",

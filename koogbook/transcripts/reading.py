@@ -39,7 +39,7 @@ class Reading:
         self.tool_names: dict[str, str] = {}
         self._call_places: dict[str, str] = {}
         self._given_ids: Counter[str] = Counter(
-            entry["id"]
+            without_lone_surrogates(entry["id"])
             for entry in conversation.entries
             if isinstance(entry, dict) and isinstance(entry.get("id"), str)
         )
@@ -153,7 +153,7 @@ class Reading:
 
         ``part`` counts the messages that are made of one entry; all but the first get an id of their own.
         """
-        own = raw.get("id")
+        own = without_lone_surrogates(raw.get("id"))
         if isinstance(own, str) and own and not part:
             if self._given_ids[own] == 1:
                 return own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -28,7 +28,7 @@ def spelling(one: Message, original: Any, plain: Any) -> dict[str, Any]:
 
 def respelled(one: Message, kept: Any, plain: Any) -> Any:
     """``plain`` as the file spelled it; as it is where the message was changed since, or keeps nothing."""
-    if isinstance(kept, dict) and kept.get("parts") == parts_mark(one.role, one.parts):
+    if isinstance(kept, dict) and "change" in kept and kept.get("parts") == parts_mark(one.role, one.parts):
         return restored(plain, kept["change"])
     return plain
 
@@ -71,3 +71,15 @@ def restored(plain: Any, change: dict[str, Any] | None) -> Any:
         if key not in change.get("less", ())
     }
     return {**kept, **change.get("more", {})}
+
+
+def added_fields(change: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields with something in them that a change adds to what an export would write, the type of a block aside."""
+    added = list(change.get("more", {}).items())
+    if isinstance(change.get("is"), list):  # texts that were joined
+        for block in change["is"]:
+            if isinstance(block, dict) and isinstance(block.get("text"), str):
+                added += [(name, value) for name, value in block.items() if name != "text"]
+    yield from ((name, value) for name, value in added if value and name != "type")
+    for inner in (*change.get("in", {}).values(), *change.get("at", {}).values()):
+        yield from added_fields(inner)

@@ -25,6 +25,7 @@ DefectKind = Literal[
     "duplicate_id",
     "empty_content",
     "empty_conversation",
+    "joined_result",
     "lone_surrogate",
     "missing_parent",
     "missing_turn",

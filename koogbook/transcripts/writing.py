@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from koogbook.messages.message import Message
 from koogbook.messages.pairing import pair_messages
-from koogbook.messages.parts import ToolCall
+from koogbook.messages.parts import ToolCall, ToolResult
 from koogbook.transcripts.formats import Loss
+from koogbook.transcripts.spelling import added_fields
 from koogbook.transcripts.transcript import preview
 
 #: By position of a message and index of a part.
 CallIds = dict[tuple[int, int], str]
 
 _MADE_ID: Final = re.compile(r"[0-9a-f]{16}")
-_OWN_METADATA: Final = ("_spelling", "_layout")
 
 
 class Lost(str):
@@ -36,7 +36,8 @@ def call_ids(
     one that no other call has.
     """
     ids: CallIds = {}
-    used = {part.id for one in messages for part in one.calls if part.id}
+    used = {part.id for one in messages for part in one.calls}
+    used |= {part.call_id for one in messages for part in one.results}
     for position, one in enumerate(messages):
         for index, part in enumerate(one.parts if one.calls else ()):
             if not isinstance(part, ToolCall):
@@ -56,19 +57,37 @@ def call_ids(
 
 
 def changed_ids(messages: Sequence[Message], ids: CallIds) -> Iterator[Loss]:
-    """The calls whose own id was not taken."""
+    """The calls whose own id was not taken, and the results whose id no call has."""
+    of_calls = {part.id for one in messages for part in one.calls}
     for position, one in enumerate(messages):
         for index, part in enumerate(one.parts):
-            if isinstance(part, ToolCall) and part.id and ids.get((position, index), part.id) != part.id:
-                made = ids[position, index]
+            made = ids.get((position, index))
+            if isinstance(part, ToolCall) and part.id and made not in (None, part.id):
                 yield Loss(position, f"the id {preview(part.id)!r} of a call of {part.tool} became {made!r}")
+            if isinstance(part, ToolResult) and part.call_id not in of_calls and part.call_id and made:
+                was = preview(part.call_id)
+                yield Loss(position, f"the id {was!r} of a result of {part.tool or 'a tool'} became {made!r}")
 
 
-def unplaced(position: int, one: Message, places: Collection[str], own_metadata: str) -> Iterator[Loss]:
+def pieces(one: Message) -> list[tuple[int, Message]]:
+    """A message in pieces with one result each, for formats that have one in an entry, and where each begins.
+
+    What stands after a result goes with it, and what stands before the first with that.
+    """
+    at = [index for index, part in enumerate(one.parts) if isinstance(part, ToolResult)]
+    if len(at) < 2:
+        return [(0, one)]
+    starts = [0, *at[1:]]
+    ends = [*at[1:], len(one.parts)]
+    return [(start, one.with_parts(one.parts[start:end])) for start, end in zip(starts, ends, strict=True)]
+
+
+def unplaced(position: int, one: Message, places: Collection[str], *own_metadata: str) -> Iterator[Loss]:
     """The fields of a message that have no place in a format.
 
-    ``places`` are the ones that do: ``id``, ``time``, ``name``, ``usage``, ``finish_reason``. Ids that were made for
-    want of others and times that say that none is known are no loss.
+    ``places`` are the ones that do: ``id``, ``time``, ``name``, ``usage``, ``finish_reason``; ``own_metadata`` are the
+    keys of what the format keeps itself, the first being its own name. Ids that were made for want of others and times
+    that say that none is known are no loss.
     """
     if "id" not in places and not is_made(one.id):
         yield Loss(position, "its id")
@@ -82,7 +101,20 @@ def unplaced(position: int, one: Message, places: Collection[str], own_metadata:
         yield Loss(position, f"why it ended ({preview(one.finish_reason)})")
     if one.metadata_json == "{}":
         return
-    others = [key for key in one.metadata if key != own_metadata and not key.endswith(_OWN_METADATA)]
+    # Responses keep a spelling and nothing else.
+    own = {*own_metadata, f"{own_metadata[0]}_spelling"}
+    others: list[str] = []
+    for key, value in one.metadata.items():
+        if key in own or key.endswith("_layout"):
+            continue
+        if isinstance(value, dict) and value.keys() == {"parts", "change"}:
+            fields = dict.fromkeys(
+                name for name, found in added_fields(value["change"]) if (name, found) != ("id", one.id)
+            )
+            if fields:
+                yield Loss(position, f"its fields {preview(', '.join(fields))}")
+        else:
+            others.append(key)
     if others:
         yield Loss(position, f"its metadata ({preview(', '.join(others))})")
 

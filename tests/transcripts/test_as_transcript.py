@@ -23,6 +23,7 @@ HELLO = {"role": "user", "content": "Hello"}
         [{"messages": [HELLO]}],
         '[{"role": "user", "content": "Hello"}]',
         '{"role": "user", "content": "Hello"}\n{"role": "user", "content": "Bye"}\n',
+        '\ufeff[{"role": "user", "content": "Hello"}]',
         [{"from": "human", "value": "Hello"}],
     ],
 )

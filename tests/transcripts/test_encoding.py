@@ -11,17 +11,14 @@ import pytest
 CODE = """
 import json, sys
 from pathlib import Path
-from koogbook.transcripts.export import export_transcript, save_transcript
-from koogbook.transcripts.jsonl import write_jsonl
+from koogbook.transcripts.export import export_transcript, save_transcript, save_transcripts
 from koogbook.transcripts.load import load_transcript, load_transcripts
-from koogbook.transcripts.openai_chat.write import write_openai
 
 folder = Path(sys.argv[1])
 for name in ("chat.json", "chat.jsonl", "turns.json", "utf16.json"):
     found = load_transcript(folder / name)
     save_transcript(found, folder / f"saved-{name}")
-    write_openai(found, folder / f"openai-{name}")
-    write_jsonl(load_transcripts(folder / name), folder / f"lines-{name}")
+    save_transcripts(load_transcripts(folder / name), folder / f"lines-{name}.jsonl")
     (folder / f"exported-{name}").write_bytes(ascii(export_transcript(found).value).encode("ascii"))
 """
 TEXT = "It\u2019s \U0001f642 in the \u5ba4"
@@ -61,7 +58,7 @@ def test_a_machine_with_another_encoding_writes_the_same_bytes(tmp_path: Path) -
     assert TEXT.encode() in other["saved-chat.json"]
 
 
-@pytest.mark.parametrize("name", ["saved-chat.json", "lines-utf16.json", "saved-turns.json"])
+@pytest.mark.parametrize("name", ["saved-chat.json", "lines-utf16.json.jsonl", "saved-turns.json"])
 def test_what_is_written_is_utf8_in_readable_letters(tmp_path: Path, name: str) -> None:
     """A person can read the file, and a search finds its words [KB-047]."""
     assert TEXT in run(tmp_path / "usual", "-X", "utf8=1")[name].decode("utf-8")

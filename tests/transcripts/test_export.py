@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,112 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     """Nothing was written."""
     with pytest.raises(TranscriptError, match="Choose another folder"):
         kb.save_transcript(TALK, tmp_path / "none" / "talk.json")
+
+
+@pytest.mark.parametrize(
+    ("history", "says"),
+    [
+        ([{"role": "user", "content": "Hi"}], "Item 0 of the history is dict, no message"),
+        ([kb.user("Hi"), 7], "Item 1 of the history is int, no message"),
+        ({"messages": []}, "not dict"),
+        ("Hi", "not str"),
+        (None, "not NoneType"),
+    ],
+)
+def test_what_is_no_history_is_a_type_error_that_names_the_first_such_item(history: Any, says: str) -> None:
+    """With the line that makes one of JSON values [KB-090]."""
+    with pytest.raises(
+        TypeError, match=rf"{says}\. Nothing was written.*kb\.as_transcript\(values\)"
+    ) as caught:
+        kb.export_transcript(history)
+
+    assert isinstance(caught.value, TranscriptError)
+
+
+@pytest.mark.parametrize("name", [["anthropic"], 7, {}], ids=repr)
+def test_a_format_that_is_no_name_is_refused(name: Any) -> None:
+    """With those that there are."""
+    with pytest.raises(TranscriptError, match="There is no format"):
+        kb.export_transcript(TALK, name)
+
+
+HALF = {"role": "user", "content": "cut \ud83d"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [HALF],
+        {
+            "model": "m",
+            "messages": [HALF, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}],
+        },
+        {"conversations": [{"from": "human", "value": "cut \ud83d"}]},
+    ],
+    ids=["openai-chat", "anthropic", "sharegpt"],
+)
+def test_what_was_mended_stays_mended(value: Any) -> None:
+    """A server refuses every request with half a character; the defect says where it was [KB-041]."""
+    done = kb.export_transcript(kb.as_transcript(value))
+
+    assert "cut \\ufffd" in json.dumps(done.value)
+    assert "half of a pair" not in str(done.losses)
+
+
+def test_half_a_character_of_a_message_made_in_code_is_replaced_and_listed(tmp_path: Path) -> None:
+    """Nobody has heard of it before [KB-041]."""
+    done = kb.save_transcript(
+        [kb.user("fine"), kb.assistant("cut \ud83d")], tmp_path / "chat.json", "sharegpt"
+    )
+
+    assert Loss(1, "half of a pair of characters, replaced by U+FFFD") in done.losses
+    assert not any(loss.position == 0 and "half" in loss.text for loss in done.losses)
+    assert kb.load_transcript(tmp_path / "chat.json").defects == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"traj": [{"role": "user", "content": "Hi"}], "reward": 1},
+        {"conversation": [{"role": "user", "content": "Hi"}]},
+    ],
+)
+def test_the_list_of_messages_keeps_its_name(value: dict[str, Any]) -> None:
+    """Whoever reads the file looks for it there [EXE-07]."""
+    done = kb.export_transcript(kb.as_transcript(value))
+
+    assert (done.value, done.losses) == (value, ())
+
+
+def test_the_name_of_the_list_is_no_loss_and_no_field_of_another_format() -> None:
+    """It is how the file was spelled."""
+    done = kb.export_transcript(kb.as_transcript({"traj": [{"role": "user", "content": "Hi"}]}), "anthropic")
+
+    assert (done.value, done.losses) == ([{"role": "user", "content": "Hi"}], ())
+
+
+def test_a_file_that_has_the_key_of_the_name_itself_keeps_it() -> None:
+    """No file is misread for it."""
+    value = {"traj": [{"role": "user", "content": "Hi"}], "openai_list": 7}
+    done = kb.export_transcript(kb.as_transcript(value))
+
+    assert done.value == {"messages": value["traj"], "openai_list": 7}
+
+
+@pytest.mark.parametrize("name", ["anthropic", "langchain", "openai-chat"])
+@pytest.mark.parametrize("field", ["create_time", "created", "timestamp"])
+def test_a_time_that_goes_out_is_no_loss(name: str, field: str) -> None:
+    """It stands in the file where it stood [EXE-07]."""
+    said = {"role": "user", "content": "Hi", field: 1714585031}
+    forms = {
+        "anthropic": [
+            said,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        ],
+        "langchain": [{"type": "human", "content": "Hi", field: 1714585031}],
+        "openai-chat": [said],
+    }
+    found = kb.as_transcript(forms[name])
+    done = kb.export_transcript(found)
+
+    assert (done.format, done.value, done.losses) == (name, forms[name], ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tracemalloc
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -163,6 +164,33 @@ def test_many_broken_lines_in_a_row_are_counted(write: Any) -> None:
     )
 
 
+def test_a_torn_line_after_many_broken_ones_is_listed(write: Any) -> None:
+    """It is no damage like theirs, and not one of those that are counted [KB-158]."""
+    transcript = load_transcript(write(f"[{HELLO}]", *["{broken"] * 102, '{"role": "us', end=""))
+
+    assert places(transcript.defects)[-2:] == [
+        ("torn_line", 104, "line 104"),
+        ("broken_line", 103, "line 103"),
+    ]
+    assert transcript.defects[-1].text.startswith("2 more lines")
+
+
+def test_lines_with_messages_of_two_formats_do_not_cost_the_conversations_around_them(write: Any) -> None:
+    """They are left out and listed, as on one line [EXE-07]."""
+    first, second = load_transcripts(write(f"[{HELLO}]", ANTHROPIC, CALL, f"[{BYE}]"))
+
+    assert ([one.text for one in first], [one.text for one in second]) == (["Hello"], ["Bye"])
+    assert (places(first.defects), second.defects) == ([("mixed_formats", 2, "line 2")], ())
+    assert "and line 3 is of openai-chat" in first.defects[0].text
+    assert first.defects[0].text.endswith("lines 2 to 3 were left out")
+
+
+def test_lines_with_messages_of_another_format_than_the_chosen_one_are_refused(write: Any) -> None:
+    """Their calls would be lost [EXE-07]."""
+    with pytest.raises(TranscriptError, match="line 2 is of the format openai-chat"):
+        load_transcript(write(HELLO, CALL), format="anthropic")
+
+
 def test_an_empty_file_has_no_conversation_and_is_no_damage(tmp_path: Path) -> None:
     """A log to which nothing was written yet is legal [KB-112]."""
     path = tmp_path / "chat.jsonl"
@@ -305,3 +333,20 @@ def test_a_long_file_shows_how_far_it_is_read(
         True,
         f"chat.jsonl: 3 conversations in {path.stat().st_size} bytes\n",
     )
+
+
+def test_a_long_document_shows_how_far_its_conversations_are_read(
+    write: Any, monkeypatch: pytest.MonkeyPatch, fixed_clock: FixedClock
+) -> None:
+    """Each of them is its share of the bytes [NBK-13]."""
+    monkeypatch.delenv("KOOGBOOK_STATIC", raising=False)
+    terminal = Terminal()
+    path = write(f"[[{HELLO}], [{BYE}], [{BYE}], [{BYE}]]", name="chat.json")
+    shown = []
+    with redirect_stderr(terminal):
+        for _ in load_transcripts(path):
+            fixed_clock.advance(2.0)
+            shown.append(re.findall(r"(\d+)%", terminal.getvalue())[-1:])
+
+    assert shown[:2] == [[], ["50"]]
+    assert terminal.getvalue().endswith(f"chat.json: 4 conversations in {path.stat().st_size} bytes\n")

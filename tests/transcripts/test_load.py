@@ -116,7 +116,7 @@ def test_another_format_is_refused_by_its_name(write: Any, name: str) -> None:
         (b"PK\x03\x04 ...", "is a zip archive"),
         (b"\x1f\x8b\x08 ...", "is a gzip archive"),
         (b"\x00\x01\x02\x03", "is a binary file"),
-        (b"<!DOCTYPE html><html>", "looks like an HTML page; .* probably asked for a login"),
+        (b"<!DOCTYPE html><html>", "looks like an HTML page: .* probably asked for a login"),
         (b"name,age\nanna,3\nben,4\n", "looks like comma-separated values"),
         (b"Dear diary,\nnothing happened.", "looks like plain text"),
         (b" \n \n", "nothing but white space"),

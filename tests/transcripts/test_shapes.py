@@ -146,6 +146,85 @@ def test_a_format_can_be_chosen(name: str, document: Any) -> None:
     assert (found.format, len(FORMATS[name].read(found)[0])) == (name, 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "document", "says"),
+    [
+        (
+            "anthropic",
+            [PLAIN, OPENAI_CALL],
+            r"\$\[1\] is of the format openai-chat.*Leave out format='anthropic'",
+        ),
+        (
+            "openai-responses",
+            {"messages": [PLAIN, OPENAI_RESULT]},
+            r"\$.messages\[1\] is of the format openai-chat",
+        ),
+        ("openai-chat", [PLAIN, PLAIN, ANTHROPIC_CALL], r"\$\[2\] is of .*format='anthropic'"),
+        ("langchain", [LANGCHAIN, ANTHROPIC_CALL], r"\$\[1\] is of the format anthropic"),
+        ("sharegpt", [PLAIN], r"has no ShareGPT turns"),
+        ("claude-code", [PLAIN], r"has no Claude Code"),
+    ],
+)
+def test_messages_of_another_format_than_the_chosen_one_are_refused(
+    name: str, document: Any, says: str
+) -> None:
+    """Their calls and texts would be lost [EXE-07]."""
+    with pytest.raises(TranscriptError, match=says):
+        list(conversations(document, format=format_named(name)))
+
+
+def test_langchain_is_a_format_for_messages_of_openai_too() -> None:
+    """The library takes both in one list, and so does its reader."""
+    (found,) = conversations([LANGCHAIN, OPENAI_CALL, OPENAI_RESULT], format=format_named("langchain"))
+    messages, defects = FORMATS["langchain"].read(found)
+
+    assert ([len(one.calls) for one in messages], defects) == ([0, 1, 0], ())
+
+
+def test_a_system_prompt_beside_the_messages_does_not_shift_their_places() -> None:
+    """A place has to be found in the file [EXE-07]."""
+    with pytest.raises(TranscriptError, match=r"\$.messages\[1\] is of .*anthropic and \$.messages\[2\]"):
+        list(conversations({"system": "s", "messages": [PLAIN, ANTHROPIC_CALL, TURN]}))
+
+
+@pytest.mark.parametrize(
+    ("document", "where"),
+    [
+        ({"system": "Be brief.", "messages": [PLAIN, OPENAI_CALL, OPENAI_RESULT]}, ["$.system"]),
+        ({"messages": [PLAIN], "response": {"role": "assistant", "content": "Hi"}}, ["$.response"]),
+        (
+            {"messages": [PLAIN], "choices": [{"message": {"role": "assistant", "content": "Hi"}}]},
+            ["$.choices"],
+        ),
+        ({"conversations": [TURN], "chosen": {"from": "gpt", "value": "Hi"}, "system": "s"}, ["$.chosen"]),
+        ({"messages": [LANGCHAIN], "response": LANGCHAIN}, ["$.response"]),
+        ({"input": [PLAIN, RESPONSES_CALL], "output": [RESPONSES_CALL]}, ["$.output"]),
+        ({"messages": [PLAIN], "model": "m", "tools": [{"type": "function"}], "user": {"role": "admin"}}, []),
+    ],
+)
+def test_what_is_said_beside_the_messages_is_listed(document: Any, where: list[str]) -> None:
+    """It stays in what the file said besides, where nobody would look for it [EXE-07]."""
+    defects = [one for one in as_transcript(document).defects if one.kind == "unknown_entry"]
+
+    assert [one.where for one in defects] == where
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({"custom_id": "a", "url": "/v1/chat/completions", "body": {"messages": [PLAIN]}}, r"line\['body'\]"),
+        ({"custom_id": "a", "params": {"messages": [PLAIN]}}, r"line\['params'\]"),
+        ({"custom_id": "a", "response": {"body": {"choices": []}}}, "an answer of a batch"),
+        ({"custom_id": "a", "result": {"type": "succeeded", "message": {}}}, "an answer of a batch"),
+        ({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}}, "a log of Codex"),
+    ],
+)
+def test_batches_and_logs_of_other_programs_are_refused_by_their_name(line: Any, says: str) -> None:
+    """The conversation lies inside, and the message says where [EXE-07]."""
+    with pytest.raises(TranscriptError, match=says):
+        as_transcript(json.dumps(line) + "\n" + json.dumps(line))
+
+
 def test_a_chosen_format_that_does_not_fit_is_refused() -> None:
     """It says what the value is, and which formats there are."""
     with pytest.raises(TranscriptError, match=r"has no ChatGPT exports: it is a list of 1.*format='chatgpt'"):

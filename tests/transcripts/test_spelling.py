@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koogbook.messages.message import user
-from koogbook.transcripts.spelling import difference, respelled, restored, spelling
+from koogbook.transcripts.spelling import added_fields, difference, parts_mark, respelled, restored, spelling
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | st.text(max_size=3),
@@ -60,3 +60,29 @@ def test_an_unchanged_message_keeps_its_spelling() -> None:
     kept = spelling(one, {"content": ["old"]}, {"content": "old"})
 
     assert respelled(one, kept, {"content": "old"}) == {"content": ["old"]}
+
+
+def test_a_spelling_of_another_kind_is_not_applied() -> None:
+    """Metadata may be anyone's."""
+    one = user("old")
+
+    assert respelled(one, {"parts": parts_mark(one.role, one.parts)}, {"content": "old"}) == {
+        "content": "old"
+    }
+
+
+def test_the_fields_that_a_change_adds_are_told() -> None:
+    """At any depth; empty ones and the types of blocks say nothing."""
+    block = {"type": "text", "text": "a"}
+    change = difference(
+        {
+            "content": [{**block, "cite": [1], "note": ""}],
+            "tail": [{**block, "mark": 1}],
+            "type": "x",
+            "more": 2,
+        },
+        {"content": [block], "tail": "a", "less": 1},
+    )
+
+    assert change is not None
+    assert list(added_fields(change)) == [("more", 2), ("cite", [1]), ("mark", 1)]

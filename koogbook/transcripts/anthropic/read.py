@@ -27,6 +27,7 @@ from koogbook.transcripts.anthropic.write import (
 )
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.reading import Reading
+from koogbook.transcripts.results import result_parts
 from koogbook.transcripts.spelling import spelling
 from koogbook.transcripts.transcript import Defect, preview
 
@@ -111,10 +112,9 @@ class BlockReading(Reading):
             kind = type(content).__name__
             self.report("bad_content", f"the content is {kind}, kept as JSON text", f"{field}.content")
             parts = [Text(json.dumps(content, ensure_ascii=False))]
-        output = "\n".join(part.text for part in parts if isinstance(part, Text))
         tool = self.tool_names.get(call_id or "", "")
-        result = ToolResult(output, tool, call_id, is_error=block.get("is_error") is True)
-        return (result, *(part for part in parts if not isinstance(part, Text)))
+        failed = block.get("is_error") is True
+        return result_parts(self, parts, tool, call_id, failed, f"{field}.content")
 
 
 class _Reader(BlockReading):

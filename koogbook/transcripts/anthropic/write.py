@@ -12,6 +12,7 @@ from koogbook.messages.message import Message
 from koogbook.messages.parts import Part, ToolCall, ToolResult
 from koogbook.transcripts.anthropic.parts import arguments_lost, block_from_part
 from koogbook.transcripts.formats import Loss, Written
+from koogbook.transcripts.reading import TIME_FIELDS
 from koogbook.transcripts.spelling import parts_mark, respelled
 from koogbook.transcripts.writing import CallIds, Lost, call_ids, changed_ids, metadata_of, unplaced
 
@@ -198,7 +199,7 @@ class _Writer:
 def _places(one: Message, fields: dict[str, Any]) -> set[str]:
     """The fields of a message that the file gave, and that go out with its other fields."""
     places = {"id"} if fields.get("id") == one.id else set()
-    places |= {"time"} & {"time" for key in ("created", "created_at", "timestamp", "time") if key in fields}
+    places |= {"time"} if fields.keys() & set(TIME_FIELDS) else set()
     return places | ({"usage"} & fields.keys()) | ({"finish_reason"} if "stop_reason" in fields else set())
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from koogbook.messages.message import Message, Role
 from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
 from koogbook.transcripts.branches import about_branch, chosen_line, no_branches
@@ -15,6 +17,7 @@ from koogbook.transcripts.chatgpt.content import parts_of
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.files import parse
 from koogbook.transcripts.reading import UNKNOWN_TIME, Reading, as_time
+from koogbook.transcripts.results import result_parts
 from koogbook.transcripts.transcript import Defect, preview
 from koogbook.transcripts.trees import Line, Node, last_leaf
 
@@ -35,8 +38,9 @@ _SETTINGS: Final = ("user_editable_context", "model_editable_context")
 def read_chatgpt(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
     """The messages from the root to ``current_node``, or those of the branch that was asked for.
 
-    A message to a tool is a call, and what a tool says is the result of the call before it. Nodes without a message
-    and system messages without text are left out, the latter with a defect; each branch beside the line is a defect.
+    A message to a tool is a call, and what a tool says is the result of the call before it; what it says right after
+    that is added to this result, with a defect. Nodes without a message and system messages without text are left out,
+    the latter with a defect; each branch beside the line is a defect.
 
     Raises:
         TranscriptError: The parents of nodes make a circle, or there is no branch of this name.
@@ -45,13 +49,14 @@ def read_chatgpt(conversation: Conversation) -> tuple[tuple[Message, ...], tuple
     if not all(isinstance(entry, tuple) for entry in entries):
         if conversation.branch is not None:
             raise no_branches(conversation.where)
-        reader = _Reader(conversation, {})
+        reader = _Reader(conversation)
         for number, raw in enumerate(entries):
             reader.go_to(number)
-            reader.read(str(number), raw)
+            id = reader.id_of(number, raw) if isinstance(raw, dict) else ""
+            reader.read(str(number), raw, id)
         return reader.done()
     nodes = {key: node for key, node in entries if isinstance(node, dict)}
-    reader = _Reader(conversation, json.loads(conversation.extra_json))
+    reader = _Reader(conversation)
     for key, node in entries:
         if not isinstance(node, dict):
             reader.place = f"{conversation.where}.{key}"
@@ -66,10 +71,10 @@ def read_chatgpt(conversation: Conversation) -> tuple[tuple[Message, ...], tuple
 class _Reader(Reading):
     """Reads one message after the other."""
 
-    def __init__(self, conversation: Conversation, extra: dict[str, Any]) -> None:
+    def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
-        self._extra = extra
-        self._time = as_time(extra.get("create_time")) or UNKNOWN_TIME
+        self._extra: dict[str, Any] = json.loads(conversation.extra_json)
+        self._time = as_time(self._extra.get("create_time")) or UNKNOWN_TIME
         self._open: deque[ToolCall] = deque()
 
     def end_of(self, nodes: dict[str, dict[str, Any]], tree: Sequence[Node]) -> str | None:
@@ -92,7 +97,7 @@ class _Reader(Reading):
             raw = nodes[key].get("message")
             if raw is not None:
                 self.place += ".message"
-                self.read(key, raw)
+                self.read(key, raw, key)
             position[key] = len(self.messages)
         for key in line.missing:
             self.place = f"{self.conversation.where}.{key}.parent"
@@ -109,8 +114,8 @@ class _Reader(Reading):
                 Defect(at, "other_branch", text, f"{self.conversation.where}.{branch.ids[0]}")
             )
 
-    def read(self, key: str, raw: Any) -> None:
-        """Read one message."""
+    def read(self, key: str, raw: Any, id: str) -> None:
+        """Read one message, which gets this id; ``key`` says which it is."""
         if not isinstance(raw, dict):
             self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
             return
@@ -136,19 +141,23 @@ class _Reader(Reading):
             )
             if role == "system":
                 return
+        if raw.get("status") in ("in_progress", "finished_partial_completion"):
+            self.report("unfinished_message", f"the message is not whole: {raw['status']}", ".status")
         if role == "assistant":
             parts = self._called(key, raw, parts)
         elif role == "tool":
-            parts = self._result(name if isinstance(name, str) else "", parts)
+            tool = name if isinstance(name, str) else ""
+            if self._adds_to_result(tool):
+                self._add_to_result(parts, original)
+                return
+            parts = self._result(tool, parts)
         else:
             self._open.clear()
-        if raw.get("status") in ("in_progress", "finished_partial_completion"):
-            self.report("unfinished_message", f"the message is not whole: {raw['status']}", ".status")
         self.add(
             Message(
                 role=role,
                 parts=parts,
-                id=key if self.conversation.extra_json != "{}" else self.id_of(int(key), original),
+                id=id,
                 time=self._time_of(raw),
                 name=name if role != "tool" and isinstance(name, str) else None,
                 finish_reason=_finish_reason(raw),
@@ -171,10 +180,29 @@ class _Reader(Reading):
     def _result(self, tool: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """What a tool says as the result of the call before it, which may name a part of the tool."""
         call = self._open.popleft() if self._open else None
-        texts = [part.text for part in parts if isinstance(part, Text)]
-        others = [part for part in parts if not isinstance(part, Text)]
         named = tool or (call.tool if call else "")
-        return (ToolResult("\n".join(texts), named, call.id if call else None), *others)
+        return result_parts(self, parts, named, call.id if call else None, False, ".content")
+
+    def _adds_to_result(self, tool: str) -> bool:
+        """Whether a tool goes on speaking: its call has a result, and nothing was said since."""
+        results = self.messages[-1].results if self.messages else ()
+        return any(result.call_id is not None and tool in ("", result.tool) for result in results)
+
+    def _add_to_result(self, parts: tuple[Part, ...], raw: dict[str, Any]) -> None:
+        before, place = self.messages.pop(), self.places.pop()
+        more, *others = self._result("", parts)
+        answered = [
+            replace(part, output="\n".join(text for text in (part.output, more.output) if text))
+            if isinstance(part, ToolResult) and isinstance(more, ToolResult)
+            else part
+            for part in before.parts
+        ]
+        self.report("joined_result", f"{before.results[0].tool} goes on; what it says is one result")
+        metadata = before.metadata
+        said = {key: raw[key] for key in ("id", "create_time") if key in raw} | _fields(raw, "tool")
+        metadata.setdefault(FIELDS_KEY, {}).setdefault("further", []).append(said)
+        self.add(before.with_parts([*answered, *others]), metadata)
+        self.places[-1] = place
 
     def _time_of(self, raw: dict[str, Any]) -> datetime:
         """The time of a message; where it gives none, a moment after the one before."""

@@ -8,6 +8,8 @@ from koogbook.transcripts.conversation import Conversation
 
 #: Lines that are no part of the tree: each with the field by which it is known.
 _OUTSIDE: Final = {
+    "ai-title": "type",
+    "custom-title": "type",
     "file-history-snapshot": "snapshot",
     "queue-operation": "operation",
     "summary": "leafUuid",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from koogbook.messages.message import Message, Role
 from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, ToolCall, ToolResult
@@ -23,13 +24,16 @@ _NO_PARENT: Final = "00000000-0000-4000-8000-000000000000"
 _KNOWN: Final = frozenset(
     {"uuid", "sender", "text", "content", "attachments", "files", "files_v2", "created_at"}
 )
+#: What stands in the text for a block that could not be shown.
+_PLACEHOLDER: Final = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
 
 
 def read_claude_export(conversation: Conversation) -> tuple[tuple[Message, ...], tuple[Defect, ...]]:
     """The messages in order; of a tree those of the line to the newest message, or of the branch that was asked for.
 
     Calls and results that stand in one message of the assistant become messages of their own, in order. The text of an
-    attachment is a file with this text.
+    attachment is a plain file with this text. Fields of blocks and attachments that koogbook has no place for are kept
+    in the metadata by their number in the list, and so is a text that differs from the blocks, which is listed.
 
     Raises:
         TranscriptError: The parents of messages make a circle, or there is no branch of this name.
@@ -87,13 +91,13 @@ class _Reader(Reading):
         role: Role = "assistant" if sender == "assistant" else "user"
         if not isinstance(sender, str) or sender not in SENDERS:
             self.report("unknown_role", f"sender {sender!r} is taken for the user", ".sender")
-        parts = [*self._content(raw, role), *self._attached(raw)]
-        if not any(not isinstance(part, Text) or part.text for part in parts):
-            self.report("empty_content", "the message is empty", ".text")
-        time = self.time_of(number, raw)
         fields = {
             key: value for key, value in original.items() if key not in _KNOWN and value not in (None, [])
         }
+        parts = [*self._content(raw, role, fields), *self._attached(raw, fields)]
+        if not any(not isinstance(part, Text) or part.text for part in parts):
+            self.report("empty_content", "the message is empty", ".text")
+        time = self.time_of(number, raw)
         for count, (one_role, one_parts) in enumerate(_pieces(role, parts)):
             one = Message(
                 role=one_role,
@@ -112,34 +116,43 @@ class _Reader(Reading):
             self.report("duplicate_id", f"uuid {own!r} was used before; another id is made", ".uuid")
         return self.id_of(number, {key: value for key, value in raw.items() if key != "id"}, count)
 
-    def _content(self, raw: dict[str, Any], role: Role) -> list[Part]:
-        blocks = raw.get("content")
-        found = (
-            [part for index, block in enumerate(blocks) for part in self._block(block, index, role)]
-            if isinstance(blocks, list)
-            else []
-        )
-        text = raw.get("text")
-        if found:
-            return found
-        if isinstance(text, str):
-            return [Text(text)]
-        if text is not None:
+    def _content(self, raw: dict[str, Any], role: Role, fields: dict[str, Any]) -> list[Part]:
+        blocks, text = raw.get("content"), raw.get("text")
+        found: list[Part] = []
+        if blocks is not None and not isinstance(blocks, list):
+            blocks = [blocks]
+        for index, block in enumerate(blocks or ()):
+            parts, taken = self._block(block, index, role)
+            found += parts
+            _keep_rest(fields, "content", index, block, taken)
+        if text is not None and not isinstance(text, str):
             self.report("bad_content", f"the text is {type(text).__name__}, kept as JSON text", ".text")
-            return [Text(json.dumps(text, ensure_ascii=False))]
-        return []
+            text = json.dumps(text, ensure_ascii=False)
+        if not found or not text:
+            return found if text is None or found else [Text(text)]
+        said = [part.text for part in found if isinstance(part, Text)]
+        if _squeezed(text) == _squeezed("".join(said)) or not _squeezed(text):
+            return found
+        if not said:
+            return [Text(text), *found]
+        self.report(
+            "bad_content", f"the text differs from the blocks, kept in the metadata: {preview(text)}", ".text"
+        )
+        fields["text"] = text
+        return found
 
-    def _block(self, block: Any, index: int, role: Role) -> list[Part]:
+    def _block(self, block: Any, index: int, role: Role) -> tuple[list[Part], set[str]]:
+        """The parts of a block, and those of its fields that are in them."""
         field = f".content[{index}]"
         match block:
-            case {"type": "text", "text": str(text)}:
-                return [Text(text)] if text else []
+            case str(text) | {"type": "text", "text": str(text)}:
+                return [Text(text)] if text else [], {"type", "text"}
             case {"type": "thinking", "thinking": str(text)}:
-                signature = block.get("signature")
-                return [Reasoning(text, signature if isinstance(signature, str) else None)]
+                signature = _text(block.get("signature"))
+                taken = {"type", "thinking"} | ({"signature"} if signature is not None else set())
+                return [Reasoning(text, signature)], taken
             case {"type": "tool_use", "name": str(name)} if role == "assistant":
-                own = block.get("id")
-                call_id = own if isinstance(own, str) else None
+                call_id = _text(block.get("id"))
                 given = block.get("input")
                 args = (
                     json.dumps(given, ensure_ascii=False)
@@ -147,31 +160,36 @@ class _Reader(Reading):
                     else self.arguments(name, given, f"{field}.input")
                 )
                 self.note_call(name, call_id, f"{field}.id")
-                return [ToolCall(name, args, call_id)]
+                return [ToolCall(name, args, call_id)], {"type", "id", "name", "input"}
             case {"type": "tool_result"} if role == "assistant":
-                own = block.get("tool_use_id")
-                call_id = own if isinstance(own, str) else None
-                name = block.get("name")
-                tool = name if isinstance(name, str) else self.tool_names.get(call_id or "", "")
-                failed = block.get("is_error") is True
-                return [ToolResult(_output(block.get("content")), tool, call_id, failed)]
+                call_id = _text(block.get("tool_use_id"))
+                tool = _text(block.get("name")) or self.tool_names.get(call_id or "", "")
+                output, is_whole = _output(block.get("content"))
+                taken = {"type", "tool_use_id", "name", "is_error"} | ({"content"} if is_whole else set())
+                return [ToolResult(output, tool, call_id, block.get("is_error") is True)], taken
         kind = block.get("type") if isinstance(block, dict) else None
         kind = kind if isinstance(kind, str) else type(block).__name__
         self.report("unknown_part", f"block of type {kind!r}, kept as it is", field)
-        return [Foreign(kind, json.dumps(block, ensure_ascii=False, sort_keys=True))]
+        raw = json.dumps(block, ensure_ascii=False, sort_keys=True)
+        return [Foreign(kind, raw)], set(block) if isinstance(block, dict) else set()
 
-    def _attached(self, raw: dict[str, Any]) -> Iterator[Part]:
+    def _attached(self, raw: dict[str, Any], fields: dict[str, Any]) -> Iterator[Part]:
         for name in ("attachments", "files", "files_v2"):
             given = raw.get(name)
-            if given is None or (name == "files_v2" and raw.get("files")):
+            if given is None:
+                continue
+            if name == "files_v2" and raw.get("files"):
+                fields |= {name: given} if given else {}  # the same files, told in another way
                 continue
             for index, one in enumerate(given if isinstance(given, list) else [given]):
-                part = _attachment(one)
+                part, taken = _attachment(one)
                 if part is None:
                     self.report(
                         "unknown_part", "an attachment without a name, kept as it is", f".{name}[{index}]"
                     )
                     part = Foreign(name, json.dumps(one, ensure_ascii=False, sort_keys=True))
+                else:
+                    _keep_rest(fields, name, index, one, taken)
                 yield part
 
 
@@ -189,36 +207,52 @@ def _pieces(role: Role, parts: list[Part]) -> Iterator[tuple[Role, list[Part]]]:
     yield speaker, piece
 
 
-def _attachment(value: Any) -> Part | None:
+def _attachment(value: Any) -> tuple[Part | None, set[str]]:
+    """The file that an attachment is, and those of its fields that are in it."""
     if not isinstance(value, dict):
-        return None
-    name = value.get("file_name")
+        return None, set()
+    name = _text(value.get("file_name"))
     text = value.get("extracted_content")
-    kind = value.get("file_type")
     if isinstance(text, str) and text:
-        mime = kind if isinstance(kind, str) and "/" in kind else "text/plain"
-        return Attachment(
-            "file", mime, data=text.encode("utf-8"), name=name if isinstance(name, str) else None
-        )
-    own = value.get("file_uuid")
-    known = own if isinstance(own, str) and own else name
-    if not isinstance(known, str) or not known:
-        return None
-    is_image = value.get("file_kind") == "image"
-    return Attachment(
-        "image" if is_image else "file", file_id=known, name=name if isinstance(name, str) else None
-    )
+        # Whatever the file was, this is the text that was taken out of it.
+        data = text.encode("utf-8")
+        return Attachment("file", "text/plain", data=data, name=name), {"file_name", "extracted_content"}
+    known = _text(value.get("file_uuid")) or name
+    if not known:
+        return None, set()
+    kind: Literal["image", "file"] = "image" if value.get("file_kind") == "image" else "file"
+    return Attachment(kind, file_id=known, name=name), {"file_name", "file_uuid"}
 
 
-def _output(value: Any) -> str:
+def _keep_rest(fields: dict[str, Any], name: str, index: int, value: Any, taken: set[str]) -> None:
+    """Keep under ``name`` what a block or an attachment has besides the fields that were taken."""
+    if not isinstance(value, dict):
+        return
+    rest = {key: inner for key, inner in value.items() if key not in taken and inner not in (None, [])}
+    if rest:
+        fields.setdefault(name, {})[str(index)] = rest
+
+
+def _output(value: Any) -> tuple[str, bool]:
+    """A result as text, and whether all of it is in there."""
     if isinstance(value, str):
-        return value
+        return value, True
     if isinstance(value, list) and all(
         isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
         for block in value
     ):
-        return "\n".join(block["text"] for block in value)
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+        whole = all(block.keys() == {"type", "text"} for block in value)
+        return "\n".join(block["text"] for block in value), whole
+    return "" if value is None else json.dumps(value, ensure_ascii=False), True
+
+
+def _squeezed(text: str) -> str:
+    """A text without white space, and without what stands for blocks."""
+    return "".join(_PLACEHOLDER.sub("", text).split())
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _id(raw: Any) -> str:

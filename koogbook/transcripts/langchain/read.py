@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from koogbook.errors import MessageError
 from koogbook.messages.message import Message, Role
 from koogbook.messages.metadata import metadata_text
-from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
+from koogbook.messages.parts import Part, Text, ToolCall
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.langchain.parts import CALL_BLOCKS, part_from_block_of_any, usage_of
 from koogbook.transcripts.langchain.shape import KINDS, Placed, kind_of
 from koogbook.transcripts.langchain.write import FIELDS_KEY, LAYOUT_KEY, SPELLING_KEY, plain_entry
 from koogbook.transcripts.reading import Reading
+from koogbook.transcripts.results import result_parts
 from koogbook.transcripts.spelling import spelling
 from koogbook.transcripts.transcript import Defect, preview
 
@@ -48,6 +49,7 @@ def read_conversation(conversation: Conversation) -> tuple[tuple[Message, ...], 
     with reader.not_too_deep():
         for number, raw in enumerate(conversation.entries):
             reader.read(number, raw)
+        reader.report_outputs()
         return reader.done()
 
 
@@ -65,6 +67,9 @@ class _Reader(Reading):
         if isinstance(raw, Placed):
             self.place = raw.where
             layout = {"at": list(raw.path)} | ({"alone": True} if raw.alone else {})
+            if raw.others:
+                text = f"{raw.others:,} more answers to the same question, kept beside the messages"
+                self.report("unknown_entry", text)
             if isinstance(raw.value, str):
                 role = "ai" if raw.path[0] == "outputs" else "human"
                 self._entry(number, {"type": role, "content": raw.value}, layout | {"bare": True})
@@ -76,6 +81,15 @@ class _Reader(Reading):
             self.report("bad_message", f"no message but {type(raw).__name__}, left out: {preview(raw)}")
             return
         self._entry(number, raw, layout)
+
+    def report_outputs(self) -> None:
+        """List what came out of a run where nothing of it is a message."""
+        outputs = json.loads(self.conversation.extra_json).get("outputs")
+        read = [one.path[0] for one in self.conversation.entries if isinstance(one, Placed)]
+        if outputs and "inputs" in read and "outputs" not in read:
+            text = f"outputs without a message, kept beside the messages: {preview(outputs)}"
+            place = f"{self.conversation.where}.outputs"
+            self.defects.append(Defect(len(self.messages) - 1, "unknown_entry", text, place))
 
     def _entry(self, number: int, original: dict[str, Any], layout: dict[str, Any]) -> None:
         kind = kind_of(original)
@@ -134,9 +148,8 @@ class _Reader(Reading):
         if role == "tool":
             call_id = _text(body.get("tool_call_id"))
             tool = _text(body.get("name")) or self.tool_names.get(call_id or "", "")
-            output = "\n".join(part.text for part in content if isinstance(part, Text))
-            others = [part for part in content if not isinstance(part, Text)]
-            return [ToolResult(output, tool, call_id, is_error=body.get("status") == "error"), *others]
+            failed = body.get("status") == "error"
+            return [*result_parts(self, content, tool, call_id, failed, f"{field}.content")]
         if not content and not calls:
             self.report("empty_content", "the message has no content", f"{field}.content")
         return [*content, *calls]

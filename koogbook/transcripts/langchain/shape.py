@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from koogbook.transcripts.anthropic.shape import is_entry as is_anthropic
 from koogbook.transcripts.conversation import LIST_NAMES, Conversation
 
 Path = tuple[str | int, ...]
@@ -37,8 +38,8 @@ KINDS: Final = {
 #: Where objects keep the messages that went in, and those that came out; the first that fits is taken.
 _INPUTS: Final[tuple[Path, ...]] = (
     ("inputs", "input"),
-    ("inputs", "messages", 0),
     ("inputs", "messages"),
+    ("inputs", "messages", 0),
     *((name,) for name in LIST_NAMES),
     ("values", "messages"),
     ("channel_values", "messages"),
@@ -47,36 +48,51 @@ _INPUTS: Final[tuple[Path, ...]] = (
 _OUTPUTS: Final[tuple[Path, ...]] = (
     ("outputs", "output"),
     ("outputs", "generations", 0, 0, "message"),
+    ("outputs", "generations", 0, 0, "text"),
     ("outputs", "messages"),
+    ("outputs", "message"),
+    ("outputs", "choices", 0, "message"),
+    ("outputs",),
 )
+#: Lists with several answers to the same question, of which the first is read.
+_CANDIDATES: Final[tuple[Path, ...]] = (("outputs", "generations", 0), ("outputs", "choices"))
 
 
 class Placed(Struct, frozen=True):
     """A message that lies deeper inside an object: its value, its place, and the way to the list that holds it.
 
-    ``alone`` says that there is no list, and the way leads to the message itself.
+    ``alone`` says that there is no list, and the way leads to the message itself; ``others`` counts the answers beside
+    it that are not read.
     """
 
     value: Any
     where: str
     path: Path
     alone: bool = False
+    others: int = 0
 
 
 def find(value: Any, where: str) -> Conversation | None:
-    """The conversation that a value is: messages, an example or run with inputs and outputs, a checkpoint."""
+    """The conversation that a value is: messages, an example or run with inputs and outputs, a checkpoint.
+
+    Outputs that begin with the inputs are the whole conversation, as in runs of a graph.
+    """
     if isinstance(value, list):
         return Conversation(value, where, format="langchain") if _is_marked_list(value) else None
     if not isinstance(value, dict):
         return None
     if is_entry(value):
         return Conversation([value], where, format="langchain")
-    before = next(((path, there) for path in _INPUTS if (there := _at(value, path)) is not None), None)
-    after = next(((path, there) for path in _OUTPUTS if (there := _at(value, path)) is not None), None)
-    found = [one for one in (before, after) if one is not None and _is_held(one[1])]
-    if not any(_is_marked(there) for _, there in found):
+    before, after = (
+        next(((path, there) for path in paths if _is_held(there := _at(value, path))), None)
+        for paths in (_INPUTS, _OUTPUTS)
+    )
+    if before is not None and after is not None and _begins_with(_listed(after[1]), _listed(before[1])):
+        before = None
+    found = [one for one in (before, after) if one is not None]
+    if not (any(_is_marked(there) for _, there in found) or _is_run(found)):
         return None
-    entries = [one for path, there in found for one in _placed(there, path, where)]
+    entries = [one for path, there in found for one in _placed(value, there, path, where)]
     rest = value
     for path, _ in found:
         rest = without(rest, path)
@@ -114,12 +130,12 @@ def without(value: Any, path: Path) -> Any:
 
 
 def _at(value: Any, path: Path) -> Any:
-    for key in path:
+    for depth, key in enumerate(path):
         if isinstance(key, str) and isinstance(value, dict):
             value = value.get(key)
         elif isinstance(key, int) and isinstance(value, list) and key < len(value):
             # What is one of several lies beside others that would be left unread.
-            value = value[key] if len(value) == 1 else None
+            value = value[key] if len(value) == 1 or path[:depth] in _CANDIDATES else None
         else:
             return None
     return value
@@ -130,6 +146,39 @@ def _is_held(there: Any) -> bool:
     if isinstance(there, list):
         return 0 < len(there) <= 2 * sum(map(_is_message, there))
     return isinstance(there, str) or _is_message(there)
+
+
+def _is_run(found: list[tuple[Path, Any]]) -> bool:
+    """Whether messages that this reader understands are what went into a run, or came out of it."""
+    held = [one for _, there in found for one in _listed(there)]
+    return (
+        all(path[0] in ("inputs", "outputs") for path, _ in found)
+        and any(map(_is_message, held))
+        and not any(map(is_anthropic, held))
+    )
+
+
+def _begins_with(entries: list[Any], first: list[Any]) -> bool:
+    return len(first) <= len(entries) and all(map(_is_same, entries, first))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two messages have the same id, or where one has none, the same role and content."""
+    (own, *said), (its, *meant) = _facts(one), _facts(other)
+    return bool(own == its if own and its else said == meant)
+
+
+def _facts(value: Any) -> tuple[Any, Any, Any]:
+    if not isinstance(value, dict):
+        return None, "user", value
+    inner = value.get("kwargs", value.get("data"))
+    body = inner if isinstance(inner, dict) else value
+    kind = kind_of(value) or body.get("role")
+    return body.get("id"), KINDS.get(kind, kind) if isinstance(kind, str) else kind, body.get("content")
+
+
+def _listed(there: Any) -> list[Any]:
+    return there if isinstance(there, list) else [there]
 
 
 def _is_marked(there: Any) -> bool:
@@ -144,8 +193,9 @@ def _is_message(value: Any) -> bool:
     return is_entry(value) or (isinstance(value, dict) and isinstance(value.get("role"), str))
 
 
-def _placed(there: Any, path: Path, where: str) -> list[Placed]:
+def _placed(value: Any, there: Any, path: Path, where: str) -> list[Placed]:
     way = where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     if isinstance(there, list):
-        return [Placed(value, f"{way}[{index}]", path) for index, value in enumerate(there)]
-    return [Placed(there, way, path, alone=True)]
+        return [Placed(one, f"{way}[{index}]", path) for index, one in enumerate(there)]
+    several = next((_at(value, to) for to in _CANDIDATES if to == path[: len(to)]), [there])
+    return [Placed(there, way, path, alone=True, others=len(several) - 1)]

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from koogbook.messages.message import Message
+from koogbook.messages.metadata import metadata_text
 from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
 from koogbook.transcripts.files import parse
 from koogbook.transcripts.formats import Loss, Written
 from koogbook.transcripts.langchain.parts import block_from_part, usage_metadata
+from koogbook.transcripts.reading import TIME_FIELDS
 from koogbook.transcripts.spelling import respelled
 from koogbook.transcripts.writing import CallIds, Lost, call_ids, is_made, metadata_of, unplaced
 
@@ -62,10 +66,13 @@ def plain_entry(one: Message, ids: Mapping[int, str] | None = None, lost: list[s
         body |= _result_fields(one.results[0], ids.get(one.parts.index(one.results[0])), around)
     elif one.name is not None:
         body["name"] = one.name
-    if "id" not in fields and not is_made(one.id):
+    if "id" not in fields and one.id and not is_made(one.id):
         body["id"] = one.id
     if one.calls:
         body |= _calls(one, ids, lost)
+        first = one.parts.index(one.calls[0])
+        if any(not isinstance(part, ToolCall) and part != Text("") for part in one.parts[first:]):
+            lost.append("the order of its parts: calls stand after all else")
     if one.usage is not None and "usage_metadata" not in fields and "response_metadata" not in fields:
         body["usage_metadata"] = usage_metadata(one.usage)
     if one.finish_reason is not None and "response_metadata" not in fields:
@@ -89,7 +96,13 @@ def _pieces(one: Message, position: int, ids: CallIds) -> list[tuple[Message, di
             inside = []
         inside.append(part)
     pieces.append((one.with_parts(inside), _ids_of(inside, own, len(one.parts))))
-    return pieces
+    # The id and the further fields of the message are those of one entry.
+    layout = metadata_of(one, LAYOUT_KEY)
+    form = metadata_text({LAYOUT_KEY: layout} if layout else None)
+    return [
+        (replace(piece, id="", metadata_json=form) if number else piece, known)
+        for number, (piece, known) in enumerate(pieces)
+    ]
 
 
 def _ids_of(inside: Sequence[Part], own: Mapping[int, str], end: int) -> dict[int, str]:
@@ -152,8 +165,8 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _places(one: Message) -> set[str]:
     fields = metadata_of(one, FIELDS_KEY)
-    given = any(key in fields for key in ("created", "created_at", "timestamp", "time"))
-    return {"id", "name", "usage", "finish_reason"} | ({"time"} if given else set())
+    places = {"id", "usage", "finish_reason"} | (set() if one.results else {"name"})
+    return places | ({"time"} if fields.keys() & set(TIME_FIELDS) else set())
 
 
 def _placed(found: Sequence[tuple[Any, dict[str, Any]]], extra: Mapping[str, Any]) -> Any:

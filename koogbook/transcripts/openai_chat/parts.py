@@ -9,82 +9,53 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from koogbook.errors import TranscriptError
 from koogbook.messages.parts import Attachment, Foreign, Part, Text
 from koogbook.transcripts.files import parse
 from koogbook.transcripts.transcript import preview
+from koogbook.transcripts.writing import Lost
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 _AUDIO_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _AUDIO_NAMES = {mime: name for name, mime in _AUDIO_FORMATS.items()}
 
 
-def part_from_openai(raw: Any) -> tuple[Part, dict[str, Any] | None]:
-    """A part, and the fields of ``raw`` that it has no room for (a picture's ``detail``).
-
-    What no part can give back exactly is kept as :class:`Foreign`, and the second value is None.
-    """
+def part_from_openai(raw: Any) -> tuple[Part, bool]:
+    """The part that an entry of a ``content`` list is, and whether it is understood; else it is kept as it is."""
     part = _part_from(raw)
     if part is not None:
-        plain = part_to_openai(part)
-        surplus = _surplus(raw, plain)
-        if merged(plain, surplus) == raw:
-            return part, surplus
+        return part, True
     kind = raw.get("type") if isinstance(raw, dict) else type(raw).__name__
     # Keys in order, as in metadata: the same part is the same value whichever way it came.
-    return Foreign(kind=str(kind), raw=json.dumps(raw, ensure_ascii=False, sort_keys=True)), None
+    return Foreign(kind=str(kind), raw=json.dumps(raw, ensure_ascii=False, sort_keys=True)), False
+
+
+def block_from_part(part: Part, *, own: bool) -> Any:
+    """The entry of a ``content`` list for a part, or a :class:`Lost` where the API has none.
+
+    ``own`` says that the message came from this format, so that raw parts go back as they were.
+    """
+    if not isinstance(part, Foreign):
+        return part_to_openai(part)
+    if not own:
+        return Lost(f"a part of kind {part.kind!r}, which the API does not have: {preview(part.raw)}")
+    try:
+        return parse(part.raw)
+    except (ValueError, RecursionError) as problem:
+        return Lost(f"a part of kind {part.kind!r} that is no JSON ({problem}): {preview(part.raw)}")
 
 
 def part_to_openai(part: Part) -> dict[str, Any]:
-    """A text, attachment or foreign part as an entry of a ``content`` list.
-
-    Raises:
-        TranscriptError: The raw text of a foreign part is no JSON.
-    """
+    """A text or an attachment as an entry of a ``content`` list."""
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
-    if isinstance(part, Foreign):
-        return _loaded(part)
     if isinstance(part, Attachment):
         return _attachment_to(part)
     raise TypeError(f"A {type(part).__name__} is no content part.")
 
 
-def _loaded(part: Foreign) -> dict[str, Any]:
-    try:
-        loaded: dict[str, Any] = parse(part.raw)
-    except (ValueError, RecursionError) as problem:
-        raise TranscriptError(
-            f"A part of kind {part.kind!r} is no JSON ({problem}): {preview(part.raw)}. Nothing was written. "
-            "Leave it out, or make it a text part."
-        ) from problem
-    return loaded
-
-
-def merged(plain: dict[str, Any], surplus: dict[str, Any]) -> dict[str, Any]:
-    """``plain`` with the fields of ``surplus`` put in, one level down as well."""
-    result = dict(plain)
-    for key, value in surplus.items():
-        inner = result.get(key)
-        result[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
-    return result
-
-
-def _surplus(raw: dict[str, Any], plain: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in raw.items():
-        if key not in plain:
-            found[key] = value
-        elif isinstance(value, dict) and isinstance(plain[key], dict):
-            inner = {name: entry for name, entry in value.items() if name not in plain[key]}
-            if inner:
-                found[key] = inner
-    return found
-
-
 def _part_from(raw: Any) -> Part | None:
     match raw:
-        case {"type": "text", "text": str(text)}:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
             return Text(text)
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return _linked("image", url)

@@ -12,6 +12,9 @@ _OTHERS_BLOCKS: Final = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "input_text", "output_text"}
 )
 
+#: The key of ``extra`` with the name of the list of messages, where that is not ``messages``.
+LIST_KEY: Final = "openai_list"
+
 _OWN_ROLES: Final = ("tool", "function")
 _OWN_FIELDS: Final = ("tool_calls", "tool_call_id", "function_call")
 _OWN_PARTS: Final = frozenset({"input_audio"})
@@ -28,6 +31,8 @@ def find_openai_chat(value: Any, where: str) -> Conversation | None:
             inner = value.get(name)
             if isinstance(inner, list) and (not inner or _is_message_list(inner)):
                 extra = {key: entry for key, entry in value.items() if key != name}
+                if name != "messages":
+                    extra.setdefault(LIST_KEY, name)
                 return Conversation(inner, f"{where}.{name}", json.dumps(extra, ensure_ascii=False))
     return None
 

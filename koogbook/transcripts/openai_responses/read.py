@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook.messages.message import Message, Role
-from koogbook.messages.parts import Foreign, Part, Text, ToolCall, ToolResult
+from koogbook.messages.parts import Foreign, Part, Text, ToolCall
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.openai_responses.parts import foreign, part_from_content, reasoning_from, usage_of
 from koogbook.transcripts.openai_responses.shape import (
@@ -20,6 +20,7 @@ from koogbook.transcripts.openai_responses.shape import (
 )
 from koogbook.transcripts.openai_responses.write import LAYOUT_KEY, SPELLING_KEY, plain_items
 from koogbook.transcripts.reading import Reading
+from koogbook.transcripts.results import result_parts
 from koogbook.transcripts.spelling import spelling
 from koogbook.transcripts.transcript import Defect, preview
 
@@ -178,12 +179,10 @@ class _Reader(Reading):
 
     def _output(self, number: int, original: dict[str, Any], raw: dict[str, Any]) -> None:
         call_id = raw.get("call_id") if isinstance(raw.get("call_id"), str) else None
-        parts = self._content(raw, "output")
-        output = "\n".join(part.text for part in parts if isinstance(part, Text))
-        others = [part for part in parts if not isinstance(part, Text)]
+        content = self._content(raw, "output")
         tool = self.tool_names.get(call_id or "", "")
-        layout = _layout(parts)
-        self._keep(number, "tool", (ToolResult(output, tool, call_id), *others), [original], layout)
+        parts = result_parts(self, content, tool, call_id, False, ".output")
+        self._keep(number, "tool", parts, [original], _layout(content))
 
     def _content(self, raw: dict[str, Any], name: str) -> list[Part]:
         value = raw.get(name)

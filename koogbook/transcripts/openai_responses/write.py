@@ -41,7 +41,7 @@ def write_conversation(messages: Sequence[Message], extra: Mapping[str, Any]) ->
         lost: list[str] = []
         plain = plain_items(one, position, ids, lost, custom)
         found = respelled(one, metadata_of(one, SPELLING_KEY), plain)
-        losses += unplaced(position, one, _places(one, extra, found), "")
+        losses += unplaced(position, one, _places(one, extra, found), "openai_responses")
         losses += [Loss(position, text) for text in lost if found is plain]
         if layout.get("instructions") and not beside and found:
             beside["instructions"] = found[0]["content"]
@@ -115,7 +115,13 @@ class _Items:
             if isinstance(part, ToolResult):
                 call_id = self.ids.get((self.position, index)) or part.call_id or ""
                 kind = "custom_tool_call_output" if call_id in self.custom else "function_call_output"
+                before = inside if part is self.one.results[0] else []
+                if before:
+                    self.lost.append(
+                        "the order of its parts: what stood before the result is in it, at the end"
+                    )
                 inside = [{"type": "input_text", "text": part.output}] if part.output else []
+                inside += before
                 self.items.append({"type": kind, "call_id": call_id, "output": inside})
                 if part.is_error:
                     self.lost.append("that a result is an error")

@@ -13,7 +13,7 @@ from koogbook.messages.parts import Part, Text, ToolCall, ToolResult
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.files import parse
 from koogbook.transcripts.reading import UNKNOWN_TIME, Reading
-from koogbook.transcripts.sharegpt.shape import FILE_KEY, KINDS, USUAL_KEYS, Kind
+from koogbook.transcripts.sharegpt.shape import FILE_KEY, USUAL_KEYS, Kind, kind_of
 from koogbook.transcripts.sharegpt.write import BESIDE_KEY, SPELLING_KEY, plain_turns
 from koogbook.transcripts.spelling import spelling
 from koogbook.transcripts.transcript import Defect, preview
@@ -61,8 +61,7 @@ class _Reader(Reading):
 
     def kind_of(self, raw: Any) -> Kind | None:
         """Who speaks in a turn; None where nobody knows."""
-        given = raw.get(self._who) if isinstance(raw, dict) else None
-        return KINDS.get(given) if isinstance(given, str) else None
+        return kind_of(raw, self._who)
 
     def read_beside(self, extra: dict[str, Any]) -> None:
         """Take the system prompt that stands beside the turns, and list tools that are no JSON."""

@@ -26,6 +26,8 @@ BESIDE_KEY: Final = "sharegpt_layout"
 _MADE_ID: Final = re.compile(r"call_[0-9]+(_[0-9]+)?")
 
 _SPEAKERS: Final = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
+#: In which order the turns of a message come.
+_ORDER: Final[dict[type, int]] = {ToolResult: 0, Text: 1, ToolCall: 2}
 _ROLES: Final = {"human": "user", "gpt": "assistant"}
 
 
@@ -54,7 +56,7 @@ def to_sharegpt(messages: tuple[Message, ...], extra: Mapping[str, Any]) -> Writ
     losses = tuple(
         loss
         for position, (one, some) in enumerate(zip(messages, beside + written, strict=True))
-        for loss in (*_losses(position, one, some), *_border(position, messages))
+        for loss in (*_losses(position, one, some, keys), *_border(position, messages))
     )
     name = spelled.get("list", "conversations")
     if name is None and not rest:
@@ -71,7 +73,7 @@ def plain_turns(one: Message, keys: tuple[str, str] = USUAL_KEYS) -> list[dict[s
     if outputs and text:
         outputs[-1] += f"\n{text}"
     speaker = _SPEAKERS[one.role]
-    if keys != USUAL_KEYS:
+    if who == "role":
         speaker = _ROLES.get(speaker, speaker)
     texts = outputs or ([text] if text or not calls else [])
     return [
@@ -112,7 +114,7 @@ def _system(one: Message, original: Any) -> str:
     return str(original) if without_lone_surrogates(original) == one.text else one.text
 
 
-def _losses(position: int, one: Message, turns: list[Any]) -> Iterator[Loss]:
+def _losses(position: int, one: Message, turns: list[Any], keys: tuple[str, str]) -> Iterator[Loss]:
     for part in one.parts:
         if isinstance(part, Reasoning):
             yield Loss(position, "its reasoning")
@@ -124,6 +126,11 @@ def _losses(position: int, one: Message, turns: list[Any]) -> Iterator[Loss]:
             yield Loss(position, f"that the result of {part.tool or 'a tool'} is an error")
         elif isinstance(part, ToolCall) and part.id is not None and not _MADE_ID.fullmatch(part.id):
             yield Loss(position, f"the id {preview(part.id)!r} of a call of {part.tool}")
+    ranks = [_ORDER[type(part)] for part in one.parts if type(part) in _ORDER and part != Text("")]
+    if ranks != sorted(ranks) and turns == plain_turns(one, keys):
+        yield Loss(
+            position, "the order of its parts: its texts stand together, before calls and after results"
+        )
     fields = {key for turn in turns if isinstance(turn, dict) for key in turn}
     places = {"id"} & fields | ({"time"} if fields.intersection(TIME_FIELDS) else set())
     yield from unplaced(position, one, places, SPELLING_KEY)

@@ -143,6 +143,15 @@ def test_a_result_of_blocks_is_text_and_what_else_it_shows() -> None:
     )
 
 
+def test_a_text_after_a_picture_in_a_result_is_listed() -> None:
+    """It is read before it [EXE-07]."""
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    messages, defects = read(answered(use()), said(result(content=[TEXT, picture, TEXT])))
+
+    assert messages[1].results[0].output == "hello\nhello"
+    assert [(one.kind, one.where) for one in defects] == [("out_of_order", "$[1].content[0].content")]
+
+
 def test_an_empty_text_beside_a_call_is_no_part_and_no_defect() -> None:
     """The API writes it itself and refuses it when it comes back [KB-029]."""
     messages, defects = read(answered({**TEXT, "text": ""}, use()), said(result()))

@@ -304,3 +304,11 @@ def test_thoughts_that_a_provider_has_sealed_are_written_under_their_kind() -> N
     written = kb.export_transcript([kb.user("2+2?"), answer], "anthropic").value
 
     assert written[1]["content"][0] == {"type": "redacted_thinking", "data": "c2VhbGVk"}
+
+
+def test_a_time_that_goes_out_is_no_loss() -> None:
+    """Whatever its field is called [EXE-07]."""
+    chat = [{"role": "user", "content": "Hi", "create_time": 1714585031}]
+    messages, _ = FORMAT.read(Conversation(chat, "$"))
+
+    assert write_conversation(messages, {}).losses == ()

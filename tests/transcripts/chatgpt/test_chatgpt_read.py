@@ -214,8 +214,49 @@ def test_a_message_to_a_tool_is_a_call_and_what_the_tool_says_its_result() -> No
     assert found.defects == ()
 
 
+def test_what_a_tool_says_after_its_answer_belongs_to_the_same_result() -> None:
+    """A search gives one page after the other; as a result without a call it would be taken out [EXE-02]."""
+    found = read(
+        node("a", "r", "assistant", {"content_type": "code", "text": "rain"}, recipient="browser"),
+        *(
+            node(str(page), str(page - 1) if page > 1 else "a", content=f"page {page}", author=author)
+            for page in (1, 2, 3)
+            for author in [{"role": "tool", "name": "browser"}]
+        ),
+    )
+
+    assert [one.parts for one in found][1:] == [(ToolResult("page 1\npage 2\npage 3", "browser", "call_a"),)]
+    assert odd(found) == [
+        ("joined_result", 1, "$.mapping.2.message"),
+        ("joined_result", 1, "$.mapping.3.message"),
+    ]
+    assert [one["id"] for one in found.messages[1].metadata["chatgpt"]["further"]] == ["2", "3"]
+    assert found.repaired().messages == found.messages
+
+
+def test_what_another_tool_says_is_no_part_of_a_result() -> None:
+    """It was not called."""
+    found = read(
+        node("a", "r", "assistant", {"content_type": "code", "text": "rain"}, recipient="browser"),
+        node("1", "a", content="page", author={"role": "tool", "name": "browser"}),
+        node("2", "1", content="saved", author={"role": "tool", "name": "bio"}),
+    )
+
+    assert ([one.text for one in found][1:], [one.kind for one in found.defects]) == (
+        ["page", "saved"],
+        ["orphan_result"],
+    )
+
+
+def test_an_export_with_nothing_beside_its_tree_loads() -> None:
+    """Some tools write no title [EXE-07]."""
+    nodes = dict([ROOT, node("u", "r", "user", "Hi")])
+
+    assert [(one.id, one.text) for one in as_transcript({"mapping": nodes})] == [("u", "Hi")]
+
+
 def test_a_result_without_a_call_is_an_orphan() -> None:
-    """Some tools speak twice."""
+    """Nobody asked for it."""
     found = read(node("t", "r", content="saved", author={"role": "tool", "name": "bio"}))
 
     assert odd(found) == [("orphan_result", 0, "$.mapping.t.message")]

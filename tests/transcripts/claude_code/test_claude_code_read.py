@@ -49,6 +49,18 @@ def test_the_main_line_leads_from_the_last_leaf_to_the_root(log: Path) -> None:
     assert (texts(transcript.messages), transcript.format) == (MAIN, "claude-code")
 
 
+def test_a_title_that_the_program_wrote_first_is_part_of_the_log(tmp_path: Path) -> None:
+    """It is no broken line, and no message [EXE-07]."""
+    path = tmp_path / "log.jsonl"
+    lines = [{"type": "ai-title", "title": "Rain"}, *REWOUND]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in lines), encoding="utf-8")
+    transcript = load_transcript(path)
+
+    assert texts(transcript.messages) == MAIN
+    assert "broken_line" not in kinds(transcript.defects)
+    assert any("of type ai-title" in one.text for one in transcript.defects)
+
+
 def test_the_summary_of_a_compaction_is_not_the_users_words(log: Path) -> None:
     """The log has it as a user's message [KB-157]."""
     messages = load_transcript(log).messages

@@ -41,10 +41,62 @@ def test_senders_become_roles_and_the_texts_are_kept() -> None:
 
 
 def test_content_blocks_count_for_more_than_the_text() -> None:
-    """The text holds a placeholder where a block cannot be shown."""
-    found = read(said("assistant", "not supported here", content=[{"type": "text", "text": "Hello"}]))
+    """A text that differs from them is kept and listed [EXE-07]."""
+    found = read(said("assistant", "Other words", content=[{"type": "text", "text": "Hello"}]))
 
-    assert found.messages[0].text == "Hello"
+    assert (found.messages[0].text, odd(found)) == (
+        "Hello",
+        [("bad_content", 0, "$.chat_messages[0].text")],
+    )
+    assert found.messages[0].metadata["claude_export"] == {"text": "Other words"}
+
+
+def test_a_text_that_repeats_the_blocks_is_no_text_of_its_own() -> None:
+    """It has other white space, and a placeholder where a block cannot be shown."""
+    shown = "Hello\n```\nThis block is not supported on your current device yet.\n```\n\nyou"
+    blocks = [{"type": "text", "text": text} for text in ("Hello", "you")]
+    found = read(said("assistant", shown, content=blocks))
+
+    assert (found.messages[0].metadata_json, found.defects) == ("{}", ())
+
+
+def test_a_text_beside_blocks_without_words_is_a_part() -> None:
+    """The user wrote it, and the picture is in the blocks [EXE-07]."""
+    found = read(said("human", "Please read this", content=[{"type": "image", "x": 1}]))
+
+    assert found.messages[0].parts == (
+        Text("Please read this"),
+        Foreign("image", '{"type": "image", "x": 1}'),
+    )
+
+
+def test_what_blocks_have_besides_their_content_is_kept_by_their_number() -> None:
+    """Sources, summaries of thoughts, what a tool is said to do: an export has them nowhere else [EXE-07]."""
+    blocks = [
+        {"type": "thinking", "thinking": "Hm.", "summaries": [{"summary": "Thought"}], "cut_off": True},
+        {"type": "tool_use", "id": "t1", "name": "clock", "input": {}, "message": "Looking"},
+        {
+            "type": "tool_result",
+            "tool_use_id": "t1",
+            "content": [{"type": "text", "text": "12", "uuid": "x"}],
+        },
+        {"type": "text", "text": "Noon.", "citations": [{"url": "https://example.org"}], "flags": None},
+    ]
+
+    assert read(said("assistant", content=blocks)).messages[0].metadata["claude_export"]["content"] == {
+        "0": {"summaries": [{"summary": "Thought"}], "cut_off": True},
+        "1": {"message": "Looking"},
+        "2": {"content": [{"type": "text", "text": "12", "uuid": "x"}]},
+        "3": {"citations": [{"url": "https://example.org"}]},
+    }
+
+
+def test_files_that_are_told_twice_are_kept_twice_and_read_once() -> None:
+    """The second list may have more to say of them [EXE-07]."""
+    more = [{"file_name": "b.png", "file_kind": "image", "preview_url": "/p"}]
+    (one,) = read(said("human", "See", files=[{"file_name": "b.png"}], files_v2=more))
+
+    assert (len(one.parts), one.metadata["claude_export"]) == (2, {"files_v2": more})
 
 
 def test_calls_and_results_inside_one_message_become_messages_of_their_own() -> None:
@@ -77,15 +129,18 @@ def test_a_call_without_an_id_gets_the_result_after_it() -> None:
 
 
 def test_the_text_of_an_attachment_is_a_file() -> None:
-    """What the model read is there."""
-    attachment = {"file_name": "a.csv", "file_type": "text/csv", "extracted_content": "x,y"}
+    """What the model read is there: a plain text, whatever it was taken out of [EXE-07]."""
+    attachment = {"file_name": "a.pdf", "file_type": "application/pdf", "extracted_content": "x,y"}
     found = read(said("human", "See", attachments=[attachment], files=[{"file_name": "b.png"}]))
 
     assert found.messages[0].parts == (
         Text("See"),
-        Attachment("file", "text/csv", data=b"x,y", name="a.csv"),
+        Attachment("file", "text/plain", data=b"x,y", name="a.pdf"),
         Attachment("file", file_id="b.png", name="b.png"),
     )
+    assert found.messages[0].metadata["claude_export"] == {
+        "attachments": {"0": {"file_type": "application/pdf"}}
+    }
 
 
 @pytest.mark.parametrize(

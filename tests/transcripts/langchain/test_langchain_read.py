@@ -78,6 +78,84 @@ def test_the_answer_of_an_example_is_the_last_message() -> None:
     assert ([(one.role, one.text) for one in messages], defects) == ([("user", "q"), ("assistant", "a")], ())
 
 
+GRAPH = [data("human", "hi", id="h"), data("ai", "yo", id="a")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ({"messages": GRAPH[:1]}, {"messages": GRAPH}),
+        ({"messages": [{"role": "user", "content": "hi"}]}, {"messages": GRAPH}),
+        ({"messages": [data("human", "HI", id="h")]}, {"messages": GRAPH}),
+        ({"input": "hi"}, {"messages": GRAPH}),
+        ({"messages": GRAPH[:1]}, {"messages": GRAPH[1:]}),
+    ],
+    ids=str,
+)
+def test_the_output_of_a_graph_has_its_input_inside(inputs: Any, outputs: Any) -> None:
+    """Its state is the whole conversation, which is not read twice [EXE-07]."""
+    _, messages, defects = found_and_read(FORMAT, {"inputs": inputs, "outputs": outputs})
+
+    assert ([one.text for one in messages], defects) == (["hi", "yo"], ())
+
+
+def test_the_first_of_several_answers_is_read_and_the_others_are_listed() -> None:
+    """They stay beside the messages [EXE-07]."""
+    answers = [{"message": data("ai", text)} for text in ("first", "second", "third")]
+    run = {"inputs": {"messages": [[data("human", "hi")]]}, "outputs": {"generations": [answers]}}
+    found, messages, defects = found_and_read(FORMAT, run)
+
+    assert [one.text for one in messages] == ["hi", "first"]
+    assert [(one.kind, one.where, one.text[:14]) for one in defects] == [
+        ("unknown_entry", "$.outputs.generations[0][0].message", "2 more answers")
+    ]
+    assert "third" in found.extra_json
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"messages": [{"role": "assistant", "content": "yo"}]},
+        {"message": {"role": "assistant", "content": "yo"}},
+        {"choices": [{"message": {"role": "assistant", "content": "yo"}}]},
+        {"role": "assistant", "content": "yo"},
+        {"generations": [[{"text": "yo"}]]},
+    ],
+    ids=str,
+)
+def test_a_run_may_have_messages_of_any_library(outputs: Any) -> None:
+    """Whatever was called is traced in its own form [EXE-07]."""
+    run = {"inputs": {"messages": [{"role": "user", "content": "hi"}]}, "outputs": outputs}
+    _, messages, defects = found_and_read(FORMAT, run)
+
+    assert ([(one.role, one.text) for one in messages], defects) == (
+        [("user", "hi"), ("assistant", "yo")],
+        (),
+    )
+
+
+def test_outputs_without_a_message_are_listed() -> None:
+    """They stay beside the messages [EXE-07]."""
+    run = {"inputs": {"messages": [data("human", "hi")]}, "outputs": {"answer": "yo"}}
+
+    assert [(one.kind, one.where) for one in found_and_read(FORMAT, run)[2]] == [
+        ("unknown_entry", "$.outputs")
+    ]
+
+
+def test_a_text_after_a_picture_in_a_result_is_listed() -> None:
+    """It is read before it [EXE-07]."""
+    content = [
+        {"type": "text", "text": "a"},
+        {"type": "image_url", "image_url": {"url": "u"}},
+        {"type": "text", "text": "b"},
+    ]
+    messages, defects = read(data("ai", "", tool_calls=[call()]), data("tool", content, tool_call_id="t1"))
+
+    assert messages[1].results[0].output == "a\nb"
+    assert [(one.kind, one.where) for one in defects] == [("out_of_order", "$[1].data.content")]
+
+
 @pytest.mark.parametrize(
     "name", ["os.system", "Popen", "HumanMessages", "humanmessage", ["HumanMessage"], None]
 )
@@ -305,6 +383,7 @@ def test_messages_are_found_where_the_library_keeps_them(value: Any) -> None:
         [{"role": "assistant", "content": "hi", "type": "message"}],
         [{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}],
         {"inputs": {"input": "q"}, "outputs": {"output": "a"}},
+        {"inputs": {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]}]}},
         {"inputs": {"messages": [[data("human", "a")], [data("human", "b")]]}},
         [{"type": "user", "uuid": "u", "parentUuid": None, "message": {"content": "hi"}}],
         [{"type": ["human"], "data": {"content": "hi"}}],

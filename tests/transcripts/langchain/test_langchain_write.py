@@ -17,6 +17,7 @@ from koogbook.messages.pairing import pair_messages
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.langchain.format import FORMAT
+from koogbook.transcripts.langchain.shape import Placed
 from koogbook.transcripts.langchain.write import write_conversation
 
 CALL = ToolCall("look", "{}", "t1")
@@ -98,6 +99,18 @@ HELD: list[Any] = [
     {
         "inputs": {"messages": [[data("human", "q")]]},
         "outputs": {"generations": [[{"text": "a", "message": data("ai", "a")}]]},
+    },
+    {
+        "inputs": {"messages": [[data("human", "q")]]},
+        "outputs": {"generations": [[{"message": data("ai", "a")}, {"message": data("ai", "b")}]]},
+    },
+    {
+        "inputs": {"messages": [data("human", "q")]},
+        "outputs": {"messages": [data("human", "q"), data("ai", "a")]},
+    },
+    {
+        "inputs": {"messages": [{"role": "user", "content": "q"}]},
+        "outputs": {"role": "assistant", "content": "a"},
     },
     {"checkpoint": {"v": 1, "channel_values": {"messages": [data("human", "q")], "n": 2}}},
     {"messages": [data("human", "q"), {"role": "assistant", "content": "a"}], "thread": "t"},
@@ -245,6 +258,41 @@ def test_results_in_one_message_become_one_entry_each() -> None:
 
     assert [entry["data"]["tool_call_id"] for entry in entries] == ["t1", "t2"]
     assert [block["type"] for block in entries[0]["data"]["content"]] == ["text", "image_url"]
+
+
+def test_the_id_of_a_message_is_that_of_one_entry_and_its_name_is_listed() -> None:
+    """The library joins messages by their ids [KB-057]."""
+    calls = assistant(calls=[CALL, ToolCall("look", "{}", "t2")], time=TIME)
+    parts = [ToolResult("a", "look", "t1"), ToolResult("b", "look", "t2")]
+    both = Message(role="tool", parts=tuple(parts), id="mine", time=TIME, name="Ada")
+    written = write_conversation((calls, both), {})
+
+    assert [entry["data"].get("id") for entry in written.value[1:]] == ["mine", None]
+    assert list(map(str, written.losses)) == ["message 1: its name 'Ada'"]
+
+
+def test_the_order_of_parts_that_changes_is_listed() -> None:
+    """Calls stand beside the content, and not in it [EXE-07]."""
+    one = assistant([CALL, Text("after"), ToolCall("look", "{}", "t2")], time=TIME)
+
+    assert list(map(str, write_conversation((one,), {}).losses)) == [
+        "message 0: the order of its parts: calls stand after all else"
+    ]
+
+
+def test_a_time_that_goes_out_is_no_loss() -> None:
+    """Whatever its field is called [EXE-07]."""
+    chat = [data("human", "Hi", create_time=1714585031)]
+    messages, _ = FORMAT.read(Conversation(chat, "$"))
+
+    assert write_conversation(messages, {}).losses == ()
+
+
+def test_a_message_in_the_middle_of_a_list_goes_back_there_without_the_others() -> None:
+    """Its place is made anew where the object is not at hand."""
+    messages, _ = FORMAT.read(Conversation([Placed(data("human", "Hi"), "$", ("a", 1), alone=True)], "$"))
+
+    assert write_conversation(messages, {}).value == {"a": [None, data("human", "Hi")]}
 
 
 def test_calls_without_ids_get_ids_that_their_results_share() -> None:

@@ -255,11 +255,87 @@ def test_a_thought_before_the_answer_is_reasoning() -> None:
     assert messages[0].parts == (Reasoning("3 times 4"), Text("12"))
 
 
+def test_a_thought_under_the_other_name_is_reasoning_and_goes_back_there() -> None:
+    """Some servers call it ``reasoning`` [EXE-07]."""
+    entry = {"role": "assistant", "content": "12", "reasoning": "3 times 4"}
+    messages, _ = read(entry)
+
+    assert messages[0].parts == (Reasoning("3 times 4"), Text("12"))
+    assert to_openai(messages) == [entry]
+
+
+def test_a_second_thought_stays_in_the_metadata() -> None:
+    """Servers that give both give the same twice."""
+    entry = {"role": "assistant", "content": "12", "reasoning_content": "a", "reasoning": "a"}
+    messages, _ = read(entry)
+
+    assert messages[0].parts == (Reasoning("a"), Text("12"))
+    assert to_openai(messages) == [entry]
+
+
+@pytest.mark.parametrize("content", [{"content": ""}, {"content": None}, {}], ids=repr)
+def test_a_refusal_is_what_was_said(content: dict[str, Any]) -> None:
+    """However the content says that there is none, the text is not empty [EXE-07]."""
+    entry = {"role": "assistant", **content, "refusal": "No way"}
+    messages, defects = read(entry)
+
+    assert (messages[0].text, defects) == ("No way", ())
+    assert to_openai(messages) == [entry]
+
+
+def test_a_call_of_the_old_style_beside_others_is_listed() -> None:
+    """Most often it is one of them once more; it stays in the metadata [EXE-07]."""
+    old = {"function_call": {"name": "clock", "arguments": "{}"}}
+    messages, defects = read({**call(), **old}, ANSWER)
+
+    assert [part.tool for part in messages[0].calls] == ["weather"]
+    assert [(one.kind, one.where) for one in defects] == [("bad_call", "$[0].function_call")]
+    assert messages[0].metadata["openai"] == old
+    assert to_openai(messages)[0] == {**call(), **old}
+
+
+@pytest.mark.parametrize("role", ["user", "system", "tool"])
+def test_calls_of_a_message_that_is_no_assistants_are_listed(role: str) -> None:
+    """Nobody but a model calls tools; they stay in the metadata [EXE-07]."""
+    entry = {**call(), "role": role, "content": "Hello"}
+    messages, defects = read(entry)
+
+    assert (messages[0].calls, defects[0].kind, defects[0].where) == ((), "bad_call", "$[0].tool_calls")
+    assert to_openai(messages) == [entry]
+
+
+def test_a_result_gets_the_name_of_a_call_with_a_free_text() -> None:
+    """As that of any other [EXE-07]."""
+    custom = {"type": "custom", "id": "call_1", "custom": {"name": "shell", "input": "ls"}}
+    entry = {"role": "assistant", "content": None, "tool_calls": [custom]}
+    messages, _ = read(entry, ANSWER)
+
+    assert messages[1].results[0].tool == "shell"
+    assert to_openai(messages) == [entry, ANSWER]
+
+
+def test_a_text_after_a_picture_of_a_result_is_listed() -> None:
+    """The result is one text, and comes first [EXE-07]."""
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    content = [{"type": "text", "text": "a"}, picture, {"type": "text", "text": "b"}]
+    messages, defects = read(call(), {**ANSWER, "content": content})
+
+    assert (messages[1].results[0].output, [one.where for one in defects]) == ("a\nb", ["$[1].content"])
+    assert to_openai(messages)[1]["content"] == content
+
+
 def test_a_message_keeps_its_own_unique_id() -> None:
     """Ids in a file are the best names for its messages."""
     messages, _ = read({"role": "user", "content": "Hello", "id": "m-1"})
 
     assert messages[0].id == "m-1"
+
+
+def test_an_id_with_half_a_character_is_mended_and_stays_one() -> None:
+    """It goes out with the message [KB-041]."""
+    messages, defects = read({"role": "user", "content": "Hello", "id": "m-\ud83d"})
+
+    assert (messages[0].id, kinds(defects)) == ("m-\ufffd", ["lone_surrogate"])
 
 
 def test_an_id_that_comes_twice_is_replaced_and_listed() -> None:
@@ -371,7 +447,7 @@ def test_the_field_conversation_is_imported_saved_and_written() -> None:
         ("lone_surrogate", "$[1].content"),
     ]
     assert decode_messages([encode_message(one) for one in messages]) == list(messages)
-    assert to_openai(messages) == json.loads(text)
+    assert [entry["content"] for entry in to_openai(messages)] == ["ok \ufffd", "fine \ufffd done"]
 
 
 @pytest.mark.parametrize(
@@ -404,3 +480,32 @@ def test_a_whole_emoji_is_no_defect() -> None:
     messages, defects = read(json.loads('{"role": "user", "content": "\\ud83c\\udf89"}'))
 
     assert (messages[0].text, defects) == ("🎉", ())
+
+
+@pytest.mark.parametrize(
+    ("spelled", "role"),
+    [
+        ("User", "user"),
+        ("ASSISTANT", "assistant"),
+        ("human", "user"),
+        ("ai", "assistant"),
+        ("bot", "assistant"),
+    ],
+)
+def test_a_role_of_another_spelling_is_the_same_role(spelled: str, role: str) -> None:
+    """A conversation is not turned round by it, and goes back as it was [EXE-07]."""
+    entry = {"role": spelled, "content": "Hello"}
+    messages, defects = read(entry)
+
+    assert (messages[0].role, defects) == (role, ())
+    assert to_openai(messages) == [entry]
+
+
+@pytest.mark.parametrize("name", ["text", "message"])
+def test_what_is_said_under_another_name_is_read_and_listed(name: str) -> None:
+    """Home-made files have it there, and get it back there [EXE-07]."""
+    entry = {"role": "user", name: "Hello"}
+    messages, defects = read(entry)
+
+    assert (messages[0].text, kinds(defects)) == ("Hello", ["bad_content"])
+    assert to_openai(messages) == [entry]

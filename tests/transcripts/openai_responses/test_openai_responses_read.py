@@ -106,6 +106,22 @@ def test_an_output_of_blocks_is_text_and_what_else_it_shows() -> None:
     assert messages[1].parts == (ToolResult("seen", "look", "c1"), BLOCKS[1][1])
 
 
+def test_a_text_after_a_picture_in_an_output_is_listed() -> None:
+    """It is read before it [EXE-07]."""
+    output = [
+        {"type": "input_text", "text": "a"},
+        {"type": "input_image", "file_id": "f"},
+        {"type": "input_text", "text": "b"},
+    ]
+    messages, defects = read(
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": output},
+    )
+
+    assert messages[1].results[0].output == "a\nb"
+    assert [(one.kind, one.where) for one in defects] == [("out_of_order", "$[1].output")]
+
+
 def test_a_custom_call_has_its_free_text_as_arguments() -> None:
     """That it is no JSON is its nature, and no defect [EXE-07]."""
     call = {"type": "custom_tool_call", "call_id": "c1", "name": "run", "input": "print(1)"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from koogbook.errors import TranscriptError
 from koogbook.messages.message import Message, Usage, assistant, system, tool_result, user
 from koogbook.messages.pairing import pair_messages
-from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall
+from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 from koogbook.transcripts.conversation import Conversation
 from koogbook.transcripts.openai_responses.format import FORMAT
 from koogbook.transcripts.openai_responses.write import write_conversation
@@ -283,3 +283,15 @@ def test_a_changed_message_is_written_as_it_is_now() -> None:
         "content": [{"type": "output_text", "text": "new"}],
     } in changed
     assert {item.get("type") for item in changed} >= {"reasoning", "function_call", "custom_tool_call"}
+
+
+def test_what_stands_before_a_result_goes_into_it_and_is_listed() -> None:
+    """An output is the only item that a tool has [EXE-07]."""
+    call = ToolCall("look", "{}", "c")
+    answer = tool_result(call, "seen", time=TIME).with_parts([Text("note"), ToolResult("seen", "look", "c")])
+    written = write_conversation((assistant(calls=[call], time=TIME), answer), {})
+
+    assert [block["text"] for block in written.value[1]["output"]] == ["seen", "note"]
+    assert [str(loss) for loss in written.losses if "order" in loss.text] == [
+        "message 1: the order of its parts: what stood before the result is in it, at the end"
+    ]

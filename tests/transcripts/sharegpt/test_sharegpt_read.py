@@ -213,6 +213,10 @@ def test_a_system_prompt_beside_the_turns_is_the_first_message() -> None:
         {"messages": [{"role": "human", "content": "Hi"}]},
         {"conversations": [{"role": "user", "content": "Hi"}, {"role": "function_call", "content": "{}"}]},
         turn("human", "Hi"),
+        {"conversations": [{"role": "user", "value": "Hi"}, {"role": "assistant", "value": "Hello"}]},
+        {"conversations": [{"from": "human", "content": "Hi"}, {"from": "gpt", "content": "Hello"}]},
+        [{"role": "User", "content": "Hi"}, {"role": "Assistant", "content": "Hello"}],
+        [{"role": "human", "content": "Hi"}, {"role": "ai", "content": "Hello"}],
     ],
 )
 def test_the_format_is_known_in_every_shape(document: Any) -> None:
@@ -220,9 +224,26 @@ def test_the_format_is_known_in_every_shape(document: Any) -> None:
     found = as_transcript(document)
 
     assert (found.format, found.messages[0].role, found.messages[0].text) == ("sharegpt", "user", "Hi")
+    assert [one.role for one in found][1:2] in ([], ["assistant"])
+    assert "unknown_role" not in [one.kind for one in found.defects]
 
 
 def test_edges_of_a_graph_are_no_turns() -> None:
     """They have the same names for their fields."""
     with pytest.raises(TypeError, match="no conversation"):
-        as_transcript([{"from": "a", "to": "b", "value": 3}])
+        as_transcript([{"from": "user", "to": "model", "value": 3}])
+
+
+def test_an_observation_with_another_number_of_results_is_one_result() -> None:
+    """Nobody knows which of them belongs to which call."""
+    calls = [{"name": "clock", "arguments": {}}, {"name": "rain", "arguments": {}}]
+    found = read(
+        turn("human", "Hi"), turn("function_call", json.dumps(calls)), turn("observation", "[1, 2, 3]")
+    )
+
+    assert [(one.output, one.tool) for one in found.messages[2].results] == [("[1, 2, 3]", "clock")]
+
+
+def test_a_chat_message_that_says_whom_it_is_from_is_no_turn() -> None:
+    """Some programs add a name of their own."""
+    assert as_transcript([{"role": "user", "content": "Hi", "from": "user"}]).format == "openai-chat"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koogbook.messages.message import SUMMARY_NAME, assistant, system, tool_result, user
-from koogbook.messages.parts import Attachment, Reasoning, Text, ToolCall
+from koogbook.messages.parts import Attachment, Reasoning, Text, ToolCall, ToolResult
 from koogbook.transcripts.load import as_transcript
 from koogbook.transcripts.reading import UNKNOWN_TIME
 from koogbook.transcripts.sharegpt.write import to_sharegpt
@@ -130,3 +130,40 @@ def test_a_conversation_from_this_format_loses_nothing() -> None:
     written = to_sharegpt(found.messages, found.extra)
 
     assert (found.messages[2].id, written.value, written.losses) == ("m1", document, ())
+
+
+def test_a_call_that_was_kept_as_text_after_another_loses_nothing() -> None:
+    """It goes back to its turn."""
+    calls = [
+        {"from": "function_call", "value": value}
+        for value in ('{"name": "clock", "arguments": {}}', "clock(")
+    ]
+    found = as_transcript({"conversations": [{"from": "human", "value": "Hi"}, *calls]})
+    written = to_sharegpt(found.messages, found.extra)
+
+    assert (written.value["conversations"][1:], written.losses) == (calls, ())
+
+
+def test_the_order_of_parts_that_changes_is_listed() -> None:
+    """A text after a call stands before it, and one between results after them [EXE-07]."""
+    calls = [ToolCall("clock", "{}", "call_0_0"), ToolCall("clock", "{}", "call_0_1")]
+    results = tool_result(calls[0], "12", **OLD).with_parts(
+        [ToolResult("12", "clock", "call_0_0"), Text("noon"), ToolResult("13", "clock", "call_0_1")]
+    )
+    history = (user("Hi", **OLD), assistant([calls[0], Text("later"), calls[1]], **OLD), results)
+
+    assert list(map(str, to_sharegpt(history, {}).losses)) == [
+        f"message {position}: the order of its parts: its texts stand together, before calls and after results"
+        for position in (1, 2)
+    ]
+
+
+def test_a_file_in_another_spelling_comes_out_in_it() -> None:
+    """The names of the fields and of those who speak [EXE-07]."""
+    for document in (
+        {"conversations": [{"role": "user", "value": "Hi"}, {"role": "assistant", "value": "Ho"}]},
+        [{"role": "User", "content": "Hi"}, {"role": "Assistant", "content": "Ho"}],
+    ):
+        found = as_transcript(document)
+
+        assert to_sharegpt(found.messages, found.extra).value == document
