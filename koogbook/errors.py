@@ -56,7 +56,10 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from koogbook.messages.message import Usage
 
 
 class KoogbookError(Exception):
@@ -186,7 +189,8 @@ class ProviderError(ExecutorError):
     ``kind`` says why: it ``refused`` the request, the key was ``unauthorised``, it was ``rate_limited`` or
     ``overloaded``, ``unreachable``, took too long (``timeout``), broke off in the middle (``broken``), or gave what is
     no answer (``bad_answer``). ``status`` is the HTTP status where there was one, ``retry_after`` the seconds that the
-    provider asked to wait. ``may_pass`` says whether the same request may succeed later.
+    provider asked to wait, ``usage`` the tokens that it counted all the same, None where it counted none.
+    ``may_pass`` says whether the same request may succeed later.
     """
 
     def __init__(
@@ -197,12 +201,14 @@ class ProviderError(ExecutorError):
         model: str = "",
         status: int | None = None,
         retry_after: float | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.model = model
         self.status = status
         self.retry_after = retry_after
+        self.usage = usage
 
     @property
     def may_pass(self) -> bool:

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from koogbook.errors import UnknownModelError
+from koogbook.errors import ExecutorError, UnknownModelError
 from koogbook.llm.providers.models import Target, client_for, model_at
 from koogbook.llm.providers.names import Provider
 
@@ -19,6 +19,7 @@ def base_url_of(provider: Provider, given: str | None) -> str | None:
 
     Raises:
         UnknownModelError: A compatible server has no address of its own.
+        ExecutorError: What the environment has is no address.
     """
     found = given or os.environ.get(provider.base_url_variable, "").strip() or None
     if found is None and provider.name == "ollama":
@@ -28,7 +29,30 @@ def base_url_of(provider: Provider, given: str | None) -> str | None:
             f"{provider.name!r} stands for any server that speaks OpenAI's protocol, and nothing says which. Nothing "
             "was sent. Give its address: kb.ProviderExecutor(base_url='http://127.0.0.1:8000/v1')."
         )
+    problem = address_problem(found) if found is not None and not given else None
+    if problem is not None:
+        raise ExecutorError(
+            f"The address in the environment variable {provider.base_url_variable} {problem}. Nothing was sent. Set it "
+            f"like this: os.environ[{provider.base_url_variable!r}] = "
+            f"{'http://127.0.0.1:11434/v1' if provider.name == 'ollama' else provider.default_url!r}."
+        )
     return found
+
+
+def address_problem(url: str) -> str | None:
+    """Why requests cannot go there, without the address itself: it may be a key in the wrong place."""
+    if not url.startswith(("http://", "https://")):
+        return "does not begin with http:// or https://"
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "cannot be read: look at its host and port"
+    if not host:
+        return "names no host"
+    if parts.query or parts.fragment:
+        return "ends in a query (what comes after ? or #), and the paths of requests would come behind it"
+    return None
 
 
 def is_local(base_url: str | None) -> bool:
@@ -50,25 +74,39 @@ def is_local(base_url: str | None) -> bool:
 class Lines:
     """The clients of one event loop, and the models made with them."""
 
-    __slots__ = ("_clients", "_models", "_timeout")
+    __slots__ = ("_clients", "_closed", "_making", "_models", "_timeout")
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._clients: dict[tuple[str, str | None, str | None], Any] = {}
         self._models: dict[tuple[tuple[str, str | None, str | None], str], Any] = {}
+        self._making = asyncio.Lock()
+        self._closed = False
 
-    def model(self, target: Target, name: str) -> Any:
-        """A model of pydantic-ai that asks there; the same one each time."""
+    async def model(self, target: Target, name: str) -> Any:
+        """A model of pydantic-ai that asks there; the same one each time.
+
+        What it takes to make the first one, libraries of a second or more, is loaded beside the event loop.
+        """
         found = self._models.get((target.place, name))
-        if found is None:
+        if found is not None:
+            return found
+        async with self._making:
+            if (target.place, name) in self._models:
+                return self._models[(target.place, name)]
             client = self._clients.get(target.place)
             if client is None:
-                client = self._clients[target.place] = client_for(target, self._timeout)
-            found = self._models[(target.place, name)] = model_at(target, name, client)
-        return found
+                client = await asyncio.to_thread(client_for, target, self._timeout)
+                self._clients[target.place] = client
+            made = await asyncio.to_thread(model_at, target, name, client)
+            self._models[(target.place, name)] = made
+            if self._closed:
+                await self.close()
+        return made
 
     async def close(self) -> None:
         """Close every client. Idempotent."""
+        self._closed = True
         clients = list(self._clients.values())
         self._clients.clear()
         self._models.clear()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
 from koogbook.errors import ExecutorError
 from koogbook.events import Notice
 from koogbook.llm.executor import ClosableExecutor, Frame, tell
-from koogbook.llm.providers.connections import Connections, base_url_of, is_local
+from koogbook.llm.providers.connections import Connections, address_problem, base_url_of, is_local
 from koogbook.llm.providers.exchange import Exchange
 from koogbook.llm.providers.faults import Faults
-from koogbook.llm.providers.keys import Redactor, read_key, shown_url
+from koogbook.llm.providers.keys import (
+    Redactor,
+    custom_headers,
+    is_variable_name,
+    read_key,
+    secrets_in_url,
+    shown_url,
+)
 from koogbook.llm.providers.models import Target
 from koogbook.llm.providers.names import provider_of, require_installed, with_limits
 from koogbook.llm.providers.reading import Question, Reading
@@ -28,6 +36,8 @@ class ProviderExecutor(ClosableExecutor):
     openai-compatible for any other server that speaks OpenAI's protocol. Keys come from the environment and from
     nowhere else; they are read at each request, and nothing that leaves this object holds one. Nothing is asked twice:
     that is for wrappers. It works on several event loops, and the connections of each are closed when it ends.
+    Libraries are loaded beside the event loop; a request of thousands of messages is put together on it, and holds it
+    up for as long as that takes (a second or more).
 
     Args:
         base_url: The address of another server, for all models of this executor; it gets the key of the provider
@@ -40,7 +50,7 @@ class ProviderExecutor(ClosableExecutor):
     """
 
     def __init__(
-        self, base_url: str | None = None, key_variable: str | None = None, *, timeout: float = 600.0
+        self, base_url: str | None = None, *, key_variable: str | None = None, timeout: float = 600.0
     ) -> None:
         if (
             isinstance(timeout, bool)
@@ -48,18 +58,20 @@ class ProviderExecutor(ClosableExecutor):
             or not 0 < timeout < float("inf")
         ):
             raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}.")
-        if base_url is not None and not base_url.startswith(("http://", "https://")):
+        problem = address_problem(base_url) if base_url is not None else None
+        if problem is not None:
             raise ValueError(
-                f"base_url is an address that begins with http:// or https://, not {shown_url(base_url)!r}."
+                f"The base_url {problem}. It is an address such as 'http://127.0.0.1:8000/v1'; a key comes from the "
+                "environment, and key_variable= names its variable."
             )
-        if key_variable is not None and not key_variable.isidentifier():
+        if key_variable is not None and not is_variable_name(key_variable):
             raise ValueError(
-                "key_variable is the name of an environment variable, such as 'MY_SERVER_KEY', never the key itself."
+                "key_variable is the name of an environment variable, such as 'MY_SERVER_KEY', never the key itself: "
+                "capital letters, digits and underscores."
             )
         self._base_url = base_url
         self._key_variable = key_variable
         self._timeout = float(timeout)
-        self._redactor = Redactor((key_variable,))
         self._connections = Connections(self._timeout)
 
     def resolve(self, model: LLModel | str) -> LLModel:
@@ -74,6 +86,18 @@ class ProviderExecutor(ClosableExecutor):
         named = as_model(model)
         self._target(named)
         return with_limits(named)
+
+    def cache_place(self, model: LLModel | str) -> str:
+        """The address that would be asked for that model, without anything secret: another one answers otherwise.
+
+        Raises:
+            UnknownModelError: The name has no provider, or an unknown one.
+            ExecutorError: The address in the environment is none.
+        """
+        provider = provider_of(as_model(model))
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "<region>"
+        default = provider.default_url.replace("<region>", region)
+        return shown_url(base_url_of(provider, self._base_url) or default)
 
     async def execute(self, request: Request) -> Message:
         """The model's answer.
@@ -120,18 +144,24 @@ class ProviderExecutor(ClosableExecutor):
     async def _question(self, request: Request) -> Question:
         self._require_open()
         target = self._target(request.model)
+        redactor = Redactor(
+            (self._key_variable,),
+            (target.key, *secrets_in_url(target.base_url), *custom_headers(target.provider).values()),
+        )
         faults = Faults(
             model=request.model,
             provider=target.provider,
             base_url=target.base_url,
             key_variable=self._key_variable,
             timeout=self._timeout,
+            redactor=redactor,
+            is_closed=lambda: self._closed,
         )
         lines = await self._connections.lines()
         fault: ExecutorError | None = None
         model: Any = None
         try:
-            model = lines.model(target, request.model.id)
+            model = await lines.model(target, request.model.id)
         except Exception as problem:
             fault = faults.fault(problem, Exchange())
         if fault is not None:
@@ -144,7 +174,7 @@ class ProviderExecutor(ClosableExecutor):
             outgoing=sent,
             answered_by=str(request.model),
             faults=faults,
-            redactor=self._redactor,
+            redactor=redactor,
             timeout=self._timeout,
             says_its_end=target.provider.says_its_end,
         )

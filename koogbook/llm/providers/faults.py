@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-from koogbook.errors import ContextOverflowError, ExecutorError, ProviderError, UnknownModelError
+from koogbook.errors import (
+    ContextOverflowError,
+    ExecutorClosedError,
+    ExecutorError,
+    ProviderError,
+    UnknownModelError,
+)
 from koogbook.llm.providers.exchange import Exchange, NoAnswerError
 from koogbook.llm.providers.keys import Redactor, shown_url, variable_of
+from koogbook.llm.providers.missing_model import names_model, says_no_such_model
 from koogbook.llm.providers.names import Provider, nearest_model
 from koogbook.llm.providers.overflow import limit_in, says_overflow
-from koogbook.llm.providers.words import chain_of, quoted, refusal_status, retry_after, said_in
+from koogbook.llm.providers.words import chain_of, error_in, quoted, refusal_status, retry_after, said_in
+from koogbook.messages.message import Usage
 from koogbook.messages.model import LLModel
 
 #: Of a provider's words this much is told.
 _WORDS = 300
 
-_NO_SUCH_MODEL = re.compile(
-    r"model_not_found|model.{0,80}(?:not found|does not exist|is not supported|not exist)|unknown model|invalid model"
-    r"|not a valid model|no such model|model identifier is invalid|\bmodel: ",
-    re.IGNORECASE | re.DOTALL,
-)
 _FILTERED = re.compile(
     r"content_filter|content_policy|content policy|content management policy|responsibleai|safety (?:system|filter)"
     r"|moderation|guardrail|prohibited_content|flagged",
@@ -33,12 +37,15 @@ _PAID = re.compile(
 )
 #: What pydantic adds to each of its lines.
 _ADVICE = re.compile(r" For further information visit https://errors\.pydantic\.dev/\S+")
+#: What pydantic-ai advises where it will not fetch a file from a private network, and koogbook has not.
+_OPTION_OF_OTHERS = re.compile(r"Use force_download=\S+ to allow local network access\.?")
 
 
 class Faults:
     """Makes errors of ours for requests to one model.
 
-    ``timeout`` is the limit in seconds that a slow answer was over, ``base_url`` where requests go.
+    ``timeout`` is the limit in seconds that a slow answer was over, ``base_url`` where requests go, ``is_closed`` says
+    whether the executor was closed meanwhile.
     """
 
     def __init__(
@@ -49,13 +56,16 @@ class Faults:
         base_url: str | None,
         key_variable: str | None,
         timeout: float,
+        redactor: Redactor,
+        is_closed: Callable[[], bool],
     ) -> None:
         self._model = model
         self._provider = provider
         self._base_url = base_url
         self._key_variable = key_variable
         self._timeout = timeout
-        self._redactor = Redactor((key_variable,))
+        self._redactor = redactor
+        self._is_closed = is_closed
 
     def fault(self, problem: Exception, seen: Exchange, *, began: bool = False) -> ExecutorError:
         """The error for an exception; ``began`` says that a part of the answer had come already.
@@ -63,14 +73,25 @@ class Faults:
         It is raised outside of the ``except`` block, so that no exception of a library, which might print headers,
         hangs on it.
         """
+        if self._is_closed():
+            return ExecutorClosedError(
+                f"The executor was closed while {self._model} was asked. Nothing was appended; the provider may have "
+                "counted the request. Make a new one, and close it when no request is out."
+            )
         if isinstance(problem, ExecutorError):
             return problem
         chain = tuple(chain_of(problem))
         if seen.page is not None or any(isinstance(one, NoAnswerError) for one in chain):
-            return self._page(seen)
+            of_page = seen.status or 200
+            if of_page < 300 or of_page == 404:
+                return self._page(seen)
+            return self._by_status(of_page, problem, chain, seen, began=began)
         status = next((one for one in map(refusal_status, chain) if one is not None), None)
         if status is not None:
             return self._by_status(status, problem, chain, seen, began=began)
+        instead = error_in(seen.body)
+        if instead is not None:
+            return self._instead_of_an_answer(*instead, seen)
         silent = self._not_reached(chain, seen, began=began)
         if silent is not None:
             return silent
@@ -89,8 +110,10 @@ class Faults:
             status=seen.status,
         )
 
-    def empty(self, finish_reason: str | None, details: str = "") -> ProviderError:
-        """The error for an answer in which there is nothing."""
+    def empty(
+        self, finish_reason: str | None, details: str = "", usage: Usage | None = None
+    ) -> ProviderError:
+        """The error for an answer in which there is nothing, with what it cost."""
         said = self._cleaned(details)
         if finish_reason == "length":
             return self._error(
@@ -98,23 +121,30 @@ class Faults:
                 "(finish_reason 'length'). Nothing was appended.",
                 "Allow more, or leave it to the provider: session.change_params(max_tokens=None).",
                 kind="refused",
+                usage=usage,
             )
         if finish_reason == "content_filter":
             return self._error(
                 f"gave no answer: its content filter stopped it{quoted(said)}. Nothing was appended.",
                 "Change what is asked; the same request will be stopped again.",
                 kind="refused",
+                usage=usage,
             )
         return self._error(
             f"gave an empty answer, without text and without a call (finish_reason {finish_reason!r}). Nothing was "
             "appended.",
             "Ask again.",
             kind="bad_answer",
+            usage=usage,
         )
 
     def cut(self) -> ProviderError:
         """The error for a stream that ended without saying why."""
         return self._broken("the stream ended without its last event")
+
+    def half_a_call(self) -> ProviderError:
+        """The error for a call whose arguments stop in the middle."""
+        return self._broken("the stream ended in the middle of a tool call, and without its last event")
 
     def slow(self, *, began: bool) -> ProviderError:
         """The error for an answer that took longer than the limit."""
@@ -134,7 +164,7 @@ class Faults:
         *,
         began: bool,
     ) -> ExecutorError:
-        words = self._words(problem)
+        words = self._words(problem) if seen.page is None else self._title(seen)
         everything = f"{words} {getattr(problem, 'provider_error_code', '') or ''}"
         wait = retry_after(problem, seen)
         if says_overflow(everything) and status not in (401, 403, 429):
@@ -142,6 +172,8 @@ class Faults:
         if status in (400, 404) and self._is_unknown_model(everything, chain):
             return self._unknown_model(words, status)
         said = quoted(words)
+        if seen.page is not None:
+            said = f", and it was an HTML page that came from {self._where(seen)}{said}"
         if _PAID.search(everything) and status in (400, 402, 403, 429):
             return self._error(
                 f"refused the request (HTTP {status}): the account has no credit left{said}. Nothing was appended.",
@@ -191,6 +223,13 @@ class Faults:
             return self._error(
                 f"was not found (HTTP 404) at {self._where(seen)}{said}. Nothing was appended.",
                 "Look at the address: a base_url ends where the provider's own paths begin, often in /v1.",
+                kind="refused",
+                status=status,
+            )
+        if status == 413:
+            return self._error(
+                f"was sent more than the server, or a proxy before it, takes (HTTP 413){said}. Nothing was appended.",
+                "Send less: smaller attachments, or a shorter history.",
                 kind="refused",
                 status=status,
             )
@@ -255,16 +294,36 @@ class Faults:
         )
 
     def _page(self, seen: Exchange) -> ProviderError:
-        title = re.search(r"<title[^>]*>(.*?)</title>", seen.page or "", re.IGNORECASE | re.DOTALL)
-        said = self._cleaned(title.group(1)) if title else ""
         status = seen.status or 200
         return self._error(
             f"was asked at {self._where(seen)}, and an HTML page came back instead of JSON (HTTP {status})"
-            f"{quoted(said)}. Nothing was appended.",
+            f"{quoted(self._title(seen))}. Nothing was appended.",
             "A wrong path in base_url gives such a page (it often ends in /v1), and so does a proxy or a login "
             "in between.",
-            kind="overloaded" if status >= 500 else "bad_answer" if status < 300 else "refused",
+            kind="bad_answer" if status < 300 else "refused",
             status=status,
+        )
+
+    def _title(self, seen: Exchange) -> str:
+        """What a page says of itself."""
+        title = re.search(r"<title[^>]*>(.*?)</title>", seen.page or "", re.IGNORECASE | re.DOTALL)
+        return self._cleaned(title.group(1)) if title else ""
+
+    def _instead_of_an_answer(self, said: str, code: int | None, seen: Exchange) -> ExecutorError:
+        """The error for one that came with HTTP 200."""
+        words = self._cleaned(said)
+        if says_overflow(words):
+            return self._overflow(words, seen.status)
+        if says_no_such_model(words):
+            return self._unknown_model(words, seen.status or 200)
+        kind = {429: "rate_limited", 408: "timeout", 401: "unauthorised", 403: "unauthorised"}.get(code or 0)
+        if kind is None and code is not None:
+            kind = "overloaded" if code >= 500 else "refused"
+        return self._error(
+            f"gave an error in place of an answer{quoted(words)}. Nothing was appended.",
+            "Change what these words name, or ask again where they say that it passes.",
+            kind=kind or "bad_answer",
+            status=seen.status,
         )
 
     def _overflow(self, words: str, status: int | None) -> ContextOverflowError:
@@ -281,10 +340,11 @@ class Faults:
         )
 
     def _is_unknown_model(self, words: str, chain: tuple[BaseException, ...]) -> bool:
-        if _NO_SUCH_MODEL.search(words):
+        if says_no_such_model(words):
             return True
-        named = self._model.id.lower() in words.lower()
-        return named and any("NotFound" in cls.__name__ for one in chain for cls in type(one).__mro__)
+        return names_model(words, self._model.id) and any(
+            "NotFound" in cls.__name__ for one in chain for cls in type(one).__mro__
+        )
 
     def _unknown_model(self, words: str, status: int) -> UnknownModelError:
         near = nearest_model(self._provider, self._model.id)
@@ -325,6 +385,7 @@ class Faults:
     def _cleaned(self, text: str) -> str:
         """In one line and without keys; cut only then, so that half a key does not stay."""
         plain = _ADVICE.sub("", " ".join(self._redactor.clean(text).split()))
+        plain = _OPTION_OF_OTHERS.sub("Give its bytes with data=.", plain)
         return plain if len(plain) <= _WORDS else f"{plain[: _WORDS - 1]}…"
 
     def _error(self, what: str, todo: str, **fields: Any) -> ProviderError:

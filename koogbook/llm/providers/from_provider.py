@@ -14,13 +14,17 @@ from koogbook.messages.parts import Attachment, Foreign, Part, Reasoning, Text, 
 _NOT_KEPT = frozenset({"timestamp"})
 
 
-def message_of(response: Any, answered_by: str, redactor: Redactor) -> Message:
+#: Set in the metadata of an answer whose stream ended without saying so: there may have been more of it.
+INCOMPLETE_KEY = "incomplete"
+
+
+def message_of(response: Any, answered_by: str, redactor: Redactor, *, incomplete: bool = False) -> Message:
     """The answer as an assistant message; what its provider wants back and has no part here is in the metadata."""
     parts: list[Part] = []
     kept: list[Any] = []
     counts = {"text": 0, "reasoning": 0, "call": 0}
     for one in response.parts:
-        part = part_of(one)
+        part = part_of(one, redactor)
         if part is None:
             continue
         parts.append(part)
@@ -34,52 +38,71 @@ def message_of(response: Any, answered_by: str, redactor: Redactor) -> Message:
         counts[kind] += 1
     metadata: dict[str, Any] = {"answered_by": answered_by}
     if response.model_name and response.model_name != answered_by.partition(":")[2]:
-        metadata["model"] = str(response.model_name)
+        metadata["model"] = redactor.without_values(str(response.model_name))
     if response.provider_response_id:
-        metadata["response_id"] = str(response.provider_response_id)
+        metadata["response_id"] = redactor.without_values(str(response.provider_response_id))
     if kept:
-        metadata[PARTS_KEY] = kept
+        metadata[PARTS_KEY] = redactor.without_values_in(kept)
+    if incomplete:
+        metadata[INCOMPLETE_KEY] = True
     return assistant(
         parts,
         usage=usage_of(response.usage),
         finish_reason=finish_reason_of(response),
-        metadata=json.loads(redactor.without_values(json.dumps(metadata))),
+        metadata=metadata,
     )
 
 
 def finish_reason_of(response: Any) -> str | None:
-    """Why the answer ended, in the provider's own word where there is no common one."""
+    """Why the answer ended, in the provider's own word where there is no common one; None where it did not say.
+
+    The library makes up a "stop" where there is no word.
+    """
     common: str | None = response.finish_reason
-    own = (response.provider_details or {}).get("finish_reason")
+    details = response.provider_details or {}
+    own = details.get("finish_reason")
+    if common == "stop" and not own and not details.get("refusal"):
+        return None
     return common or (str(own).lower() if own else None)
 
 
-def part_of(part: Any) -> Part | None:
+def part_of(part: Any, redactor: Redactor) -> Part | None:
     """One part of an answer; None for a text that is empty."""
     match part.part_kind:
         case "text":
             # Some providers sign a text that is empty, and want it back.
-            return Text(part.content) if part.content or part.provider_details else None
+            text = redactor.without_sent(part.content)
+            return Text(text) if text or part.provider_details else None
         case "thinking":
             if not part.content and not part.signature and not part.id:
                 return None
-            return Reasoning(part.content, part.signature, part.id)
+            return Reasoning(redactor.without_sent(part.content), part.signature, part.id)
         case "tool-call":
-            return call_of(part)
+            return call_of(part, redactor)
         case "file":
             return Attachment(_kind_of(part.content.media_type), part.content.media_type, part.content.data)
         case kind:
-            return Foreign(kind, _json_of(part))
+            return Foreign(kind, redactor.without_sent(_json_of(part)))
 
 
-def call_of(part: Any) -> ToolCall:
+def call_of(part: Any, redactor: Redactor) -> ToolCall:
     """A call, its arguments as the model wrote them."""
     args = part.args
     if args is None or args == "":
         args = "{}"
     elif not isinstance(args, str):
         args = json.dumps(args, ensure_ascii=False)
-    return ToolCall(part.tool_name, args, part.tool_call_id or None)
+    return ToolCall(part.tool_name, redactor.without_sent(args), part.tool_call_id or None)
+
+
+def is_half_a_call(part: Any) -> bool:
+    """Whether a part is a call whose arguments are no whole JSON object yet."""
+    if part.part_kind != "tool-call" or isinstance(part.args, dict):
+        return False
+    try:
+        return not isinstance(json.loads(part.args or ""), dict)
+    except ValueError:
+        return True
 
 
 def usage_of(usage: Any) -> Usage | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from base64 import b64encode
 from collections.abc import Iterable
-from urllib.parse import quote, urlsplit, urlunsplit
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from koogbook.errors import MissingKeyError
 from koogbook.llm.providers.names import PROVIDERS, Provider
+from koogbook.llm.providers.veil import HIDDEN, Veil
 
 #: Variables with a secret beside those of the table: the other half of a pair, or what a provider's library reads.
 _ALSO_SECRET = (
@@ -20,10 +23,20 @@ _ALSO_SECRET = (
     "OPENAI_WEBHOOK_SECRET",
 )
 
-#: A shorter value is a placeholder of a local server ("x"); taking it out would make other words unreadable.
-_SHORTEST = 4
+#: Headers that libraries read from there, one in each line: their values are often secrets.
+CUSTOM_HEADERS = {"openai": "OPENAI_CUSTOM_HEADERS", "anthropic": "ANTHROPIC_CUSTOM_HEADERS"}
 
-HIDDEN = "[key]"
+#: A shorter value is a placeholder of a local server ("x"); taking it out would make other words unreadable. So would
+#: one of plain words ("ollama", "lm-studio"), up to a length that none of those has.
+_SHORTEST = 4
+_SHORTEST_OF_WORDS = 12
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_][A-Za-z]+)*")
+
+#: What a model wrote is changed only for what cannot be there by chance.
+_SHORTEST_IN_AN_ANSWER = 8
+_SHORTEST_OF_WORDS_IN_AN_ANSWER = 16
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 #: What looks like a key although no variable holds it: providers quote a wrong one, masked in the middle or not.
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|xai)-[\w*.-]{6,}|\bAIza[\w*-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}")
@@ -81,16 +94,52 @@ def _missing(provider: Provider, key_variable: str | None) -> MissingKeyError:
     )
 
 
-class Redactor:
-    """Takes keys out of texts: the values of the key variables as they are now, and what looks like one.
+def is_variable_name(name: str) -> bool:
+    """Whether that can be the name of a variable with a key, and is not a key that was given in its place."""
+    if not _VARIABLE.fullmatch(name):
+        return False
+    if name in os.environ:
+        return True
+    mixed = "_" not in name and len(name) >= 16 and any(char.isdigit() for char in name)
+    return not mixed and not _LIKE_A_KEY.search(name)
 
-    ``also`` names variables beside those that koogbook knows.
+
+def custom_headers(provider: Provider) -> dict[str, str]:
+    """The headers that a provider's library takes from the environment."""
+    text = os.environ.get(CUSTOM_HEADERS.get(provider.package, ""), "")
+    pairs = (line.partition(":") for line in text.split("\n") if ":" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def secrets_in_url(url: str | None) -> tuple[str, ...]:
+    """The password of an address, and the header that an HTTP library makes of it."""
+    try:
+        parts = urlsplit(url or "")
+        user, password = parts.username, parts.password
+    except ValueError:
+        return ()
+    if not password:
+        return ()
+    plain = f"{unquote(user or '')}:{unquote(password)}"
+    return (password, unquote(password), b64encode(plain.encode()).decode())
+
+
+class Redactor:
+    """Takes keys out of texts: the values of the key variables, then and now, and what looks like one.
+
+    ``also`` names variables beside those that koogbook knows. ``sent`` are the secrets that go out with a request:
+    only these can come back in an answer, and they are known here whatever happens to the environment.
     """
 
-    __slots__ = ("_also",)
+    __slots__ = ("_also", "_known", "_sent")
 
-    def __init__(self, also: Iterable[str | None] = ()) -> None:
+    def __init__(self, also: Iterable[str | None] = (), sent: Iterable[str | None] = ()) -> None:
         self._also = tuple(name for name in also if name)
+        given = frozenset(one for one in sent if one)
+        self._sent = _forms(
+            one for one in given if _hides(one, _SHORTEST_IN_AN_ANSWER, _SHORTEST_OF_WORDS_IN_AN_ANSWER)
+        )
+        self._known = given | self._of_environment()
 
     def clean(self, text: str) -> str:
         """The text without keys, userinfo of URLs, and secrets in their queries."""
@@ -102,19 +151,46 @@ class Redactor:
 
     def without_values(self, text: str) -> str:
         """The text without the values of key variables; all else stays, so that a signature is not touched."""
-        for secret in self._secrets():
+        values = self._known | self._of_environment()
+        for secret in _forms(one for one in values if _hides(one, _SHORTEST, _SHORTEST_OF_WORDS)):
             text = text.replace(secret, HIDDEN)
         return text
 
-    def _secrets(self) -> list[str]:
+    def without_values_in(self, value: Any) -> Any:
+        """The same for every text in plain JSON data; names of fields stay."""
+        if isinstance(value, str):
+            return self.without_values(value)
+        if isinstance(value, list):
+            return [self.without_values_in(one) for one in value]
+        if isinstance(value, dict):
+            return {key: self.without_values_in(one) for key, one in value.items()}
+        return value
+
+    def without_sent(self, text: str) -> str:
+        """What a model wrote, without what was sent beside the request."""
+        veil = self.veil()
+        return veil.over(text) + veil.rest()
+
+    def veil(self) -> Veil:
+        """The same for a text that comes in pieces."""
+        return Veil(self._sent)
+
+    def _of_environment(self) -> frozenset[str]:
         names = {name for provider in PROVIDERS.values() for name in provider.keys}
-        found: set[str] = set()
-        for name in (*names, *_ALSO_SECRET, *self._also):
-            value = os.environ.get(name, "").strip()
-            if len(value) >= _SHORTEST:
-                # As it is, in a URL, and in JSON.
-                found |= {value, quote(value, safe=""), json.dumps(value)[1:-1]}
-        return sorted(found, key=len, reverse=True)  # a key may be the beginning of another
+        values = {os.environ.get(name, "").strip() for name in (*names, *_ALSO_SECRET, *self._also)}
+        return frozenset(value for value in values if value)
+
+
+def _hides(value: str, shortest: int, of_words: int) -> bool:
+    return len(value) >= (of_words if _WORDS.fullmatch(value) else shortest)
+
+
+def _forms(values: Iterable[str]) -> list[str]:
+    """Each as it is, in a URL, and in JSON; long ones first, since a key may be the beginning of another."""
+    found: set[str] = set()
+    for value in values:
+        found |= {value, quote(value, safe=""), json.dumps(value)[1:-1]}
+    return sorted(found, key=len, reverse=True)
 
 
 def shown_url(url: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 from koogbook.errors import ExecutorError
 from koogbook.llm.providers.exchange import Watch
+from koogbook.llm.providers.keys import custom_headers
 from koogbook.llm.providers.names import Provider
 
 #: Seconds to open a connection; an address that does not answer is known sooner than a slow answer.
@@ -49,8 +51,19 @@ def client_for(target: Target, timeout: float) -> Any:
     watch = Watch(limits)
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(**limits),
+        verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        # How many go out at once is for whoever asks; those that had to wait here would count as slow answers.
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
         event_hooks={"request": [watch.requested], "response": [watch.responded]},
     )
+
+
+@cache
+def _certificates(file: str | None, folder: str | None) -> Any:
+    """What servers are trusted by; to read it takes longer than all else of a client. The names are read inside."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def model_at(target: Target, name: str, client: Any) -> Any:
@@ -89,17 +102,32 @@ def model_at(target: Target, name: str, client: Any) -> Any:
 
 def _openai_model(target: Target, name: str, client: Any) -> Any:
     """A model of OpenAI, or of one of the many that speak its protocol."""
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, Omit
+
+    from koogbook.llm.providers.chat_models import chat_class
 
     base_url = target.base_url or target.provider.default_url
+    ours = target.provider.name in ("openai", "openai-responses")
+    headers: dict[str, Any] = {}
+    if not ours:
+        # What the SDK takes from the environment, and would send to whoever it is told to.
+        names = ("OpenAI-Organization", "OpenAI-Project", *custom_headers(target.provider))
+        headers = {name: Omit() for name in names if name.lower() != "authorization"}
+        headers["Authorization"] = f"Bearer {target.key or 'none'}"
     # Without a key the SDK refuses to start, and would take OPENAI_API_KEY for a server that it is not meant for.
-    openai = AsyncOpenAI(api_key=target.key or "none", base_url=base_url, http_client=client, max_retries=0)
+    openai = AsyncOpenAI(
+        api_key=target.key or "none",
+        base_url=base_url,
+        http_client=client,
+        max_retries=0,
+        default_headers=headers,
+    )
     match target.provider.name:
         case "openai":
             from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.providers.openai import OpenAIProvider
 
-            return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=openai))
+            return chat_class(OpenAIChatModel)(name, provider=OpenAIProvider(openai_client=openai))
         case "openai-responses":
             from pydantic_ai.models.openai import OpenAIResponsesModel
             from pydantic_ai.providers.openai import OpenAIProvider
@@ -109,22 +137,22 @@ def _openai_model(target: Target, name: str, client: Any) -> Any:
             from pydantic_ai.models.ollama import OllamaModel
             from pydantic_ai.providers.ollama import OllamaProvider
 
-            return OllamaModel(name, provider=OllamaProvider(openai_client=openai))
+            return chat_class(OllamaModel)(name, provider=OllamaProvider(openai_client=openai))
         case "deepseek":
             from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.providers.deepseek import DeepSeekProvider
 
-            return OpenAIChatModel(name, provider=DeepSeekProvider(openai_client=openai))
+            return chat_class(OpenAIChatModel)(name, provider=DeepSeekProvider(openai_client=openai))
         case "openrouter":
             from pydantic_ai.models.openrouter import OpenRouterModel
             from pydantic_ai.providers.openrouter import OpenRouterProvider
 
-            return OpenRouterModel(name, provider=OpenRouterProvider(openai_client=openai))
+            return chat_class(OpenRouterModel)(name, provider=OpenRouterProvider(openai_client=openai))
         case _:
             from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-            return OpenAIChatModel(
+            return chat_class(OpenAIChatModel)(
                 name, provider=OpenAICompatibleProvider("openai-compatible", openai_client=openai)
             )
 
@@ -146,6 +174,7 @@ def _bedrock_client(target: Target, timeout: float) -> Any:
         "read_timeout": timeout,
         "connect_timeout": min(_CONNECT_SECONDS, timeout),
         "retries": {"total_max_attempts": 1},
+        "max_pool_connections": 100,
     }
     pair = os.environ.get("AWS_ACCESS_KEY_ID", "").strip() == target.key
     if target.key is not None and not pair:

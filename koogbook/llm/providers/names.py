@@ -32,6 +32,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     catalogue: str = ""
     says_its_end: bool = True
 
+    @property
+    def speaks_chat(self) -> bool:
+        """Whether it is asked in OpenAI's chat protocol."""
+        return self.package == "openai" and self.name != "openai-responses"
+
 
 PROVIDERS: dict[str, Provider] = {
     one.name: one

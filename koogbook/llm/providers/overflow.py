@@ -12,7 +12,10 @@ _SAID = re.compile(
     r"|exceed context limit|reduce the length of (?:the|your) (?:messages|prompt|input)"
     r"|too large for model with \d+ maximum context|model_max_prompt_tokens_exceeded"
     r"|loaded with context length of only|context the overflows|context window (?:is )?exceeded"
-    r"|requested tokens.{0,40}exceed context window",
+    r"|requested tokens.{0,40}exceed context window"
+    r"|is longer than the (?:model's|maximum) (?:context|model) length"
+    r"|tokens_limit_reached|request body too large for [\w./-]+ model"
+    r"|`?inputs`? tokens \+ `?max_new_tokens`? must be <=",
     re.IGNORECASE,
 )
 
@@ -26,6 +29,10 @@ _LIMITS = tuple(
         rf"maximum number of tokens allowed \({_NUMBER}\)",
         rf"available context size \({_NUMBER}",
         rf"context length of only {_NUMBER}",
+        rf"model's context length \({_NUMBER}",
+        rf"maximum model length of {_NUMBER}",
+        rf"max size: {_NUMBER} tokens",
+        rf"max_new_tokens`? must be <= {_NUMBER}",
         rf"context (?:window|length|limit) (?:is|of) {_NUMBER}",
         rf"['\"]?n_ctx['\"]?: ?{_NUMBER}",
     )

@@ -33,8 +33,12 @@ def settings_of(request: Request, provider: Provider, unsupported: frozenset[str
         ("choices", "", params.choices if params.choices != 1 else None),
         ("tool_choice", "tool_choice", _tool_choice(request)),
     )
-    # Our own wrappers ask again, where somebody wants it; a library that does so, too, would multiply it.
-    taken: dict[str, Any] = {} if "max_retries" in unsupported else {"max_retries": 0}
+    # Our own wrappers ask again, where somebody wants it; a library that does so, too, would multiply it. The clients
+    # of these two are made so; told once more, they would copy themselves, and read the environment again.
+    told = "max_retries" in unsupported or provider.package in ("anthropic", "openai")
+    taken: dict[str, Any] = {} if told else {"max_retries": 0}
+    if provider.package == "openai":
+        taken["openai_continuous_usage_stats"] = True  # see chat_models
     not_sent = []
     for ours, theirs, value in given:
         if value is None:
@@ -44,6 +48,22 @@ def settings_of(request: Request, provider: Provider, unsupported: frozenset[str
         else:
             not_sent.append(f"the parameter {ours}")
     return Settings(taken, tuple(not_sent))
+
+
+def unsupported_by(model: Any) -> frozenset[str]:
+    """The settings that a model of pydantic-ai leaves out, by its class and by what is known of its name.
+
+    The library takes some of them away only when it sends, with a warning on stderr or with none.
+    """
+    profile = model.profile
+    found = {*model.unsupported_settings, *profile.get("openai_unsupported_model_settings", ())}
+    thinks = profile.get("openai_supports_reasoning", False)
+    rests = profile.get("openai_supports_reasoning_effort_none", False)
+    if thinks and not (rests and not profile.get("thinking_enabled_by_default", False)):
+        found.add("temperature")
+    if any(profile.get(f"{whose}_disallows_sampling_settings", False) for whose in ("anthropic", "bedrock")):
+        found.add("temperature")
+    return frozenset(found)
 
 
 def _user(provider: Provider, user: str | None) -> tuple[str, Any]:

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from koogbook.llm.executor import EndFrame, Frame, ReasoningFrame, TextFrame, ToolCallFrame
+from koogbook.errors import ProviderError
+from koogbook.events import Notice
+from koogbook.llm.executor import EndFrame, Frame, ReasoningFrame, TextFrame, ToolCallFrame, tell
 from koogbook.llm.providers.exchange import Exchange, exchange
 from koogbook.llm.providers.faults import Faults
-from koogbook.llm.providers.from_provider import call_of, message_of
+from koogbook.llm.providers.from_provider import call_of, is_half_a_call, message_of, usage_of
 from koogbook.llm.providers.keys import Redactor
 from koogbook.llm.providers.to_provider import Outgoing
 from koogbook.messages.message import Message
@@ -56,16 +58,17 @@ class Question(Struct, frozen=True, kw_only=True):
             fault = self.faults.fault(problem, seen)
         raise fault
 
-    def message(self, response: Any) -> Message:
-        """The answer as a message.
+    def message(self, response: Any, *, incomplete: bool = False) -> Message:
+        """The answer as a message; ``incomplete`` where its end did not come.
 
         Raises:
             ProviderError: There is nothing in it.
         """
-        made = message_of(response, self.answered_by, self.redactor)
+        made = message_of(response, self.answered_by, self.redactor, incomplete=incomplete)
         if made.text.strip() or made.calls or any(isinstance(part, Attachment) for part in made.parts):
             return made
-        raise self.faults.empty(made.finish_reason, str((response.provider_details or {}).get("refusal", "")))
+        refusal = str((response.provider_details or {}).get("refusal", ""))
+        raise self.faults.empty(made.finish_reason, refusal, made.usage)
 
     async def in_time(self, work: Awaitable[T], *, began: bool = False) -> T:
         """What that gives, if it comes in time.
@@ -85,7 +88,7 @@ class Question(Struct, frozen=True, kw_only=True):
 class Reading:
     """A streamed answer on its way."""
 
-    __slots__ = ("_began", "_events", "_manager", "_over", "_question", "_seen", "_stream")
+    __slots__ = ("_began", "_events", "_manager", "_over", "_pieces", "_question", "_seen", "_stream")
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -93,6 +96,7 @@ class Reading:
         self._manager: Any = None
         self._stream: Any = None
         self._events: Any = None
+        self._pieces = Pieces(question.redactor)
         self._began = False
         self._over = False
 
@@ -108,6 +112,9 @@ class Reading:
             return await self._next()
         except Exception as problem:
             fault = self._question.faults.fault(problem, self._seen, began=self._began)
+        if isinstance(fault, ProviderError) and fault.usage is None and self._stream is not None:
+            # Some say at the beginning what the request cost, and then break off.
+            fault.usage = usage_of(self._stream.usage)
         raise fault
 
     async def close(self) -> None:
@@ -130,7 +137,7 @@ class Reading:
             event = await self._question.in_time(anext(self._events, None), began=self._began)
             if event is None:
                 return self._end()
-            frames = tuple(frames_of_event(event))
+            frames = tuple(self._pieces.frames(event))
             if frames:
                 self._began = True
                 return frames
@@ -155,10 +162,22 @@ class Reading:
         details = response.provider_details or {}
         # Where no word of the provider's is there, the library has made one up.
         unsaid = not (details.get("finish_reason") or details.get("refusal"))
-        if response.state == "incomplete" or (unsaid and self._question.says_its_end):
+        if unsaid and self._question.says_its_end:
             raise self._question.faults.cut()
-        frame = EndFrame(self._question.message(response))
+        # A server that never gives a reason still says that it is done; a line that was cut does not.
+        incomplete = unsaid and not self._seen.done
+        if incomplete and any(is_half_a_call(part) for part in response.parts):
+            raise self._question.faults.half_a_call()
+        frame = EndFrame(self._question.message(response, incomplete=incomplete))
         self._over = True
+        if incomplete:
+            tell(
+                Notice,
+                kind="request",
+                text=f"The answer of {self._question.answered_by} came to no end: its stream stopped without a reason "
+                "and without its last event, so that the end of the text may be missing",
+                level="warning",
+            )
         return (frame,)
 
 
@@ -172,18 +191,31 @@ def watched(seen: Exchange) -> Iterator[None]:
         exchange.reset(token)
 
 
-def frames_of_event(event: Any) -> Iterator[Frame]:
-    """The frames in an event of a stream."""
-    match event.event_kind:
-        case "part_start" if event.part.part_kind == "text" and event.part.content:
-            yield TextFrame(event.part.content)
-        case "part_start" if event.part.part_kind == "thinking" and event.part.content:
-            yield ReasoningFrame(event.part.content)
-        case "part_delta" if event.delta.part_delta_kind == "text" and event.delta.content_delta:
-            yield TextFrame(event.delta.content_delta)
-        case "part_delta" if event.delta.part_delta_kind == "thinking" and event.delta.content_delta:
-            yield ReasoningFrame(event.delta.content_delta)
-        case "part_end" if event.part.part_kind == "tool-call":
-            yield ToolCallFrame(call_of(event.part))
-        case _:
-            pass
+class Pieces:
+    """Makes frames of the events of a stream, without what was sent beside the request."""
+
+    __slots__ = ("_redactor", "_veil")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._veil = redactor.veil()
+
+    def frames(self, event: Any) -> Iterator[Frame]:
+        """The frames in an event; the beginning of what may be a key waits for the next one."""
+        match event.event_kind:
+            case "part_start" if event.part.part_kind in ("text", "thinking"):
+                yield from self._shown(event.part.part_kind, self._veil.over(event.part.content))
+            case "part_delta" if event.delta.part_delta_kind in ("text", "thinking"):
+                yield from self._shown(
+                    event.delta.part_delta_kind, self._veil.over(event.delta.content_delta or "")
+                )
+            case "part_end" if event.part.part_kind in ("text", "thinking"):
+                yield from self._shown(event.part.part_kind, self._veil.rest())
+            case "part_end" if event.part.part_kind == "tool-call":
+                yield ToolCallFrame(call_of(event.part, self._redactor))
+            case _:
+                pass
+
+    def _shown(self, kind: str, text: str) -> Iterator[Frame]:
+        if text:
+            yield TextFrame(text) if kind == "text" else ReasoningFrame(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from koogbook.errors import ProviderError
+from koogbook.llm.providers.attachments import mime_of, sent_attachment, takes_file_name
+from koogbook.llm.providers.chat_models import named_prompt
 from koogbook.llm.providers.names import PROVIDERS, Provider
-from koogbook.llm.providers.parameters import parameters_of, settings_of
+from koogbook.llm.providers.parameters import parameters_of, settings_of, unsupported_by
+from koogbook.llm.providers.thoughts import has_place
 from koogbook.llm.request import Request
-from koogbook.messages.message import Message
+from koogbook.messages.message import REFERENCE_NAME, SUMMARY_NAME, Message
 from koogbook.messages.pairing import pair_messages
 from koogbook.messages.parts import Attachment, Foreign, Reasoning, Text, ToolCall, ToolResult
 
@@ -22,8 +26,11 @@ if TYPE_CHECKING:
 #: Where a message keeps what its provider wants back with its parts, and that no part of ours has room for.
 PARTS_KEY = "provider_parts"
 
-#: For these a thought without a signature could only be sent as words of the conversation, where it does not belong.
-_WANT_SIGNATURES = frozenset({"anthropic", "bedrock"})
+#: For these all system messages are one text before the conversation.
+_SYSTEM_AT_THE_TOP = frozenset({"anthropic", "bedrock", "google"})
+
+#: What OpenAI allows as a name.
+_SENT_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 class Outgoing(Struct, frozen=True):
@@ -41,9 +48,9 @@ def outgoing(request: Request, provider: Provider, model: Any) -> Outgoing:
     Raises:
         ProviderError: A part of a message cannot be sent.
     """
-    to = _Messages(request, provider)
+    to = _Messages(request, provider, model.profile)
     messages = to.mapped()
-    settings = settings_of(request, provider, frozenset(model.unsupported_settings))
+    settings = settings_of(request, provider, unsupported_by(model))
     return Outgoing(
         messages,
         settings.taken,
@@ -55,23 +62,38 @@ def outgoing(request: Request, provider: Provider, model: Any) -> Outgoing:
 class _Messages:
     """The messages of one request on their way out."""
 
-    def __init__(self, request: Request, provider: Provider) -> None:
+    def __init__(self, request: Request, provider: Provider, profile: Any) -> None:
         self._request = request
         self._provider = provider
+        self._profile = profile
         self._ids = _sent_ids(request.messages)
         self._thoughts_left_out = 0
         self._escaped = 0
+        self._broken_args = 0
+        self._names_left_out = 0
+        self._file_names_left_out = 0
 
     def not_sent(self) -> tuple[str, ...]:
         """What was left out, or sent in another form."""
-        found = []
-        if self._thoughts_left_out:
-            found.append(
-                f"the thoughts of {self._thoughts_left_out} earlier answers, which another model made or nobody signed"
-            )
-        if self._escaped:
-            found.append(f"lone surrogates in {self._escaped} texts, as they are: they went as \\uXXXX")
-        return tuple(found)
+        late = (
+            _late_system_messages(self._request.messages) if self._provider.name in _SYSTEM_AT_THE_TOP else 0
+        )
+        found = (
+            (
+                self._thoughts_left_out,
+                "the thoughts of {} earlier answers, which another model made, nobody signed, or it has no place for",
+            ),
+            (self._escaped, "lone surrogates in {} texts, as they are: they went as \\uXXXX"),
+            (
+                self._broken_args,
+                "the arguments of {} earlier calls, as they are: they are no JSON object, and went as the text "
+                "INVALID_JSON of one",
+            ),
+            (self._names_left_out, "the names of {} messages, for which it has no place"),
+            (self._file_names_left_out, "the names of {} attachments, for which it has no place"),
+            (late, "{} system messages in their place: they went before the conversation"),
+        )
+        return tuple(text.format(count) for count, text in found if count)
 
     def _safe(self, text: str) -> str:
         """The text, with what UTF-8 cannot hold spelled out."""
@@ -107,6 +129,9 @@ class _Messages:
         if message.role == "user":
             content = self._content(position, message)
             one = content[0] if len(content) == 1 and isinstance(content[0], str) else content
+            name = self._name(message)
+            if name:
+                return [named_prompt()(one, timestamp=message.time, name=name)]
             return [UserPromptPart(one, timestamp=message.time)]
         said: list[Any] = []
         for index, part in enumerate(message.parts):
@@ -124,6 +149,16 @@ class _Messages:
                 said.append(UserPromptPart([self._one(position, message, part)], timestamp=message.time))
         return said
 
+    def _name(self, message: Message) -> str | None:
+        """Who said it, where that can be sent; our own reserved names are for nobody else."""
+        name = message.name
+        if not name or name in (SUMMARY_NAME, REFERENCE_NAME):
+            return None
+        if self._provider.speaks_chat and _SENT_NAME.fullmatch(name):
+            return self._safe(name)
+        self._names_left_out += 1
+        return None
+
     def _text(self, position: int, message: Message) -> str:
         for part in message.parts:
             if not isinstance(part, Text):
@@ -137,30 +172,9 @@ class _Messages:
         if isinstance(part, Text):
             return self._safe(part.text)
         if isinstance(part, Attachment):
-            return self._attachment(part)
+            self._file_names_left_out += bool(part.name) and not takes_file_name(part, self._provider)
+            return sent_attachment(part, self._provider, str(self._request.model))
         raise self._refused(position, message, part)
-
-    def _attachment(self, part: Attachment) -> Any:
-        from pydantic_ai.messages import (
-            AudioUrl,
-            BinaryContent,
-            DocumentUrl,
-            ImageUrl,
-            UploadedFile,
-            VideoUrl,
-        )
-
-        mime = part.mime or _USUAL_TYPES[part.kind]
-        if part.data is not None:
-            return BinaryContent(part.data, media_type=mime)
-        if part.file_id is not None:
-            system: Any = self._provider.system
-            return UploadedFile(part.file_id, provider_name=system, media_type=part.mime or None)
-        url = str(part.url)
-        if url.startswith("data:"):
-            return BinaryContent.from_data_uri(url)
-        kinds: dict[str, Any] = {"image": ImageUrl, "audio": AudioUrl, "video": VideoUrl, "file": DocumentUrl}
-        return kinds[part.kind](url, media_type=part.mime or None)
 
     def _answered(self, position: int, message: Message) -> ModelMessage:
         from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -173,6 +187,7 @@ class _Messages:
             if isinstance(part, Text):
                 parts.append(TextPart(self._safe(part.text), **extras.of("text")))
             elif isinstance(part, ToolCall):
+                self._broken_args += not _is_object(part.args)
                 parts.append(
                     ToolCallPart(
                         part.tool,
@@ -211,7 +226,7 @@ class _Messages:
         kept = extras.of("reasoning")
         if system != self._provider.system:
             return None
-        if part.signature is None and system in _WANT_SIGNATURES:
+        if not has_place(part, kept, self._provider, self._profile):
             return None
         kept.pop("id", None)
         return ThinkingPart(
@@ -228,7 +243,7 @@ class _Messages:
                 "made only as bytes. Nothing was sent. Give it with data=, or put it into a user message.",
                 model=str(self._request.model),
             )
-        return FilePart(BinaryContent(part.data, media_type=part.mime or _USUAL_TYPES[part.kind]))
+        return FilePart(BinaryContent(part.data, media_type=mime_of(part)))
 
     def _refused(self, position: int, message: Message, part: Any) -> ProviderError:
         what = part.kind if isinstance(part, Foreign | Attachment) else type(part).__name__
@@ -263,12 +278,23 @@ class _Extras:
         return {}
 
 
-_USUAL_TYPES = {
-    "image": "image/png",
-    "audio": "audio/wav",
-    "video": "video/mp4",
-    "file": "application/octet-stream",
-}
+def _is_object(args: str) -> bool:
+    """Whether pydantic-ai can send them as they are."""
+    from pydantic_core import from_json
+
+    try:
+        return not args or isinstance(from_json(args.encode("utf-8", "backslashreplace")), dict)
+    except ValueError:
+        return False
+
+
+def _late_system_messages(messages: Sequence[Message]) -> int:
+    """How many do not stand at the beginning."""
+    begun, late = False, 0
+    for message in messages:
+        begun = begun or message.role != "system"
+        late += begun and message.role == "system"
+    return late
 
 
 def _a(kind: str) -> str:

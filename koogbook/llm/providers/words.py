@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from math import isfinite, nan
 from typing import Any
 
 from koogbook import clock
@@ -56,9 +57,28 @@ def said_in(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, default=str)
 
 
+def error_in(body: str) -> tuple[str, int | None] | None:
+    """The message and the HTTP status of an error that came as a good answer; None where the body is none."""
+    try:
+        found = json.loads(body) if '"error"' in body else None
+    except ValueError:
+        return None
+    error = found.get("error") if isinstance(found, dict) and not found.get("choices") else None
+    if not error:
+        return None
+    code = error.get("code") if isinstance(error, dict) else None
+    return said_in(found), code if isinstance(code, int) and 400 <= code < 600 else None
+
+
 def retry_after(problem: Exception, seen: Exchange) -> float | None:
     """Seconds to wait, from a number, a date, or the body."""
     header = seen.headers.get("retry-after", "")
+    try:
+        seconds = float(header)
+    except ValueError:
+        seconds = nan
+    if isfinite(seconds) and seconds >= 0:
+        return seconds
     try:
         until = parsedate_to_datetime(header)
     except ValueError:

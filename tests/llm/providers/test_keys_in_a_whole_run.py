@@ -55,7 +55,7 @@ async def _run(url: str, folder: Path) -> tuple[kb.Agent, Any, BaseException | N
 
 def _all_that_is_seen(agent: kb.Agent, run: Any, folder: Path) -> str:
     """Reprs, events, report, trace, checkpoints, views as text and HTML, and what a widget would save."""
-    views = [kb.graph(run), kb.locks(run), kb.checkpoints(agent, "chat-1"), kb.prompt(run)]
+    views: list[Any] = [kb.graph(run), kb.locks(run), kb.checkpoints(agent, "chat-1"), kb.prompt(run)]
     kb.save_trace(run, folder / "run.jsonl")
     stored = b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
     widgets = [repr(Live(view).widget.get_state()) for view in views]

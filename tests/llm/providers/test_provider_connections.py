@@ -6,12 +6,15 @@ import asyncio
 import gc
 import subprocess
 import sys
+import threading
 import warnings
+from typing import Any
 
 import pytest
 from provider_world import Aimock, Wire, ask, chat, reply
 
-from koogbook.errors import ExecutorClosedError, ProviderError
+from koogbook.errors import ExecutorClosedError, ExecutorError, ProviderError
+from koogbook.llm.providers.connections import Lines, is_local
 from koogbook.llm.providers.executor import ProviderExecutor
 from koogbook.llm.providers.models import Target, client_for
 from koogbook.llm.providers.names import PROVIDERS
@@ -36,7 +39,7 @@ async def test_a_closed_executor_refuses() -> None:
 async def test_a_line_is_used_again(aimock: Aimock) -> None:
     """A new one for each request would cost a handshake [EXE-04]."""
     async with ProviderExecutor(aimock.url + "/v1") as executor:
-        clients = []
+        clients: list[Any] = []
         for _ in range(3):
             await executor.execute(ask(OPENAI))
             lines = await executor._connections.lines()
@@ -141,3 +144,136 @@ async def test_a_library_does_not_set_the_limits() -> None:
     await client.aclose()
 
     assert (request.extensions["timeout"]["connect"], request.extensions["timeout"]["read"]) == (10.0, 60.0)
+
+
+async def test_clients_are_made_beside_the_event_loop() -> None:
+    """The first one loads libraries for a second or more, in which other tasks go on [EXE-04]."""
+    made_by: list[str] = []
+
+    class Noted(Target):
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                made_by.append(sys._getframe(1).f_code.co_name)
+            return super().__getattribute__(name)
+
+    lines = Lines(1.0)
+    target = Noted(PROVIDERS["openai"], "http://127.0.0.1:1/v1", "a-key-1")
+    model = await lines.model(target, "m")
+    again = await lines.model(target, "m")
+    await lines.close()
+
+    assert model is again
+    assert {"client_for", "model_at"} <= set(made_by)
+
+
+async def test_requests_that_come_together_share_one_client() -> None:
+    """Although the first is still making it [EXE-04]."""
+    lines = Lines(1.0)
+    target = Target(PROVIDERS["openai"], "http://127.0.0.1:1/v1", "a-key-1")
+    models = await asyncio.gather(*(lines.model(target, name) for name in ("m", "m", "n")))
+    clients = list(lines._clients.values())
+    await lines.close()
+
+    assert len(clients) == 1
+    assert models[0] is models[1] is not models[2]
+
+
+async def test_a_client_that_was_made_too_late_is_closed() -> None:
+    """The executor was closed meanwhile [EXE-03a]."""
+    lines = Lines(1.0)
+    making = asyncio.create_task(lines.model(Target(PROVIDERS["openai"], None, "a-key-1"), "m"))
+    await asyncio.sleep(0)
+    await lines.close()
+    model = await making
+
+    assert model.client.is_closed()
+    assert lines._clients == {}
+
+
+async def test_any_number_of_requests_may_be_out() -> None:
+    """One that waited here for a line would count as a slow answer [EXE-04]."""
+    async with Wire([None] * 130) as wire, ProviderExecutor(wire.url, timeout=30.0) as executor:
+        asking = [asyncio.create_task(executor.execute(ask(OPENAI))) for _ in range(130)]
+        async with asyncio.timeout(20):
+            while len(wire.asked) < 130:  # noqa: ASYNC110  the server has no event for it
+                await asyncio.sleep(0.01)
+        for one in asking:
+            one.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    assert wire.connections == 130
+
+
+# ------------------------------------------------------------------------------------------- addresses
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://printer.local/v1", True),
+        ("http://my.localhost:1/v1", True),
+        ("http://host.docker.internal/v1", True),
+        ("http://vllm:8000", True),
+        ("http://192.168.1.4", True),
+        ("http://8.8.8.8", False),
+        ("https://api.local.example", False),
+        ("http://[", False),
+        (None, False),
+    ],
+)
+def test_what_is_nearby_is_known_by_its_address(url: str | None, local: bool) -> None:
+    """Servers there ask for no key [EXE-06]."""
+    assert is_local(url) is local
+
+
+@pytest.mark.parametrize(
+    ("variable", "model"),
+    [("OLLAMA_BASE_URL", "ollama:qwen3"), ("OPENAI_BASE_URL", OPENAI), ("ANTHROPIC_BASE_URL", "anthropic:c")],
+)
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:11434", "localhost:8000", "u:secret-pw@h:1", "http://", "http://h/?k=v"]
+)
+def test_an_address_in_the_environment_that_is_none_is_refused(
+    variable: str, model: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is sent, by the name of the variable, and with the line to type [EXE-04]."""
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(ExecutorError, match="Nothing was sent") as caught:
+        ProviderExecutor().resolve(model)
+
+    assert f"os.environ['{variable}'] = 'http" in str(caught.value)
+    assert "secret-pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://", "https:///v1", "http://h:port", "http://h/v1?api-key=Q", "http://h/#a"]
+)
+def test_an_address_that_requests_cannot_go_to_is_refused(address: str) -> None:
+    """When the executor is made; what may be a key in it is not shown [EXE-04]."""
+    with pytest.raises(ValueError, match="base_url") as caught:
+        ProviderExecutor(address)
+
+    assert "api-key" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "place"),
+    [
+        (OPENAI, "https://api.openai.com/v1"),
+        ("ollama:qwen3", "http://127.0.0.1:11434/v1"),
+        ("bedrock:m", "https://bedrock-runtime.eu-central-1.amazonaws.com"),
+    ],
+)
+def test_a_model_has_a_place_where_it_is_asked(model: str, place: str) -> None:
+    """An answer of another place is another answer [EXE-07]."""
+    assert ProviderExecutor().cache_place(model) == place
+
+
+def test_a_place_follows_the_address_and_has_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept with answers [EXE-07]."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:7/v1")
+
+    assert ProviderExecutor().cache_place(OPENAI) == "http://127.0.0.1:7/v1"
+    assert ProviderExecutor("https://u:secret@host/v1").cache_place(OPENAI) == "https://host/v1"

