@@ -177,9 +177,10 @@ async def reply(request):
         await gate.wait()
     return "fine"
 agent = asking("first", "second", executor=kb.ScriptedExecutor(reply))
-handle = kb.watch(agent, "")
-await asyncio.sleep(0.1)
-prompt(handle)
+going_on = asyncio.create_task(agent.run(""))
+while agent.last_run is None or len(agent.last_run.calls) < 2:
+    await asyncio.sleep(0.01)
+prompt(agent.last_run)
 """
 CELLS = [
     BUILD,
@@ -187,7 +188,7 @@ CELLS = [
     "prompt(run, call=4)",
     LONG,
     SLOW,
-    "gate.set(); await handle; None",
+    "gate.set(); await going_on; None",
 ]
 FIRST, TWIN, LARGE, LIVE, END = range(1, 6)
 
