@@ -20,6 +20,8 @@ _USUAL_TYPES = {
 }
 
 #: The sounds that OpenAI's chat protocol has names for.
+#: Who keeps files that a request can name.
+_KEEP_FILES = frozenset({"anthropic", "bedrock", "google", "openai"})
 _SOUNDS_OF_CHAT = frozenset({"audio/mp3", "audio/mpeg", "audio/wav", "audio/wave", "audio/x-wav"})
 
 
@@ -43,6 +45,13 @@ def sent_attachment(part: Attachment, provider: Provider, model: str) -> Any:
 
     mime = mime_of(part)
     if part.file_id is not None:
+        if provider.system not in _KEEP_FILES:
+            raise ProviderError(
+                f"{model} cannot be sent the {part.kind} {part.file_id!r:.60}: it lies with the provider that the "
+                "conversation came from. Nothing was sent. Give the data itself, "
+                f"kb.Attachment({part.kind!r}, data=...), or take it out: session.rewrite_prompt(...).",
+                model=model,
+            )
         system: Any = provider.system
         return UploadedFile(part.file_id, provider_name=system, media_type=part.mime or None)
     data = part.data

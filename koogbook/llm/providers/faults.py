@@ -288,7 +288,7 @@ class Faults:
 
     def _broken(self, words: str) -> ProviderError:
         return self._error(
-            f"broke off in the middle of its answer{quoted(words)}. Nothing was appended.",
+            f"broke off in the middle of its answer{quoted(words)}, which is not whole.",
             "Ask again.",
             kind="broken",
         )

@@ -373,3 +373,14 @@ async def test_a_session_asks_for_data_over_the_wire() -> None:
         run = await kb.Agent(executor, model=OPENAI, strategy=strategy).run("Which city?")
 
     assert run.output == City("Bonn", 330000)
+
+
+@pytest.mark.parametrize("model", ["openai-compatible:qwen3", "ollama:qwen3", "deepseek:deepseek-chat"])
+async def test_a_file_that_lies_elsewhere_is_refused_before_it_is_sent(model: str) -> None:
+    """Exports of chats name such files, and only their own provider has them [EXE-04]."""
+    picture = kb.Attachment("image", file_id="file-1")
+    async with Wire([]) as wire, ProviderExecutor(wire.url) as executor:
+        with pytest.raises(ProviderError, match=r"'file-1'.*Nothing was sent\. Give the data itself"):
+            await executor.execute(ask(model, kb.user(["Look.", picture])))
+
+    assert wire.asked == []
