@@ -86,13 +86,18 @@ class FolderAnswers:
     them that was longest unused goes. Files of another name are left alone.
 
     Raises:
-        NotADirectoryError: The path is something else than a folder.
+        ValueError: The path is empty.
+        NotADirectoryError: It is something else than a folder.
     """
 
     __slots__ = ("_count", "_entries", "folder")
 
     def __init__(self, folder: str | Path, entries: int) -> None:
-        self.folder = Path(folder)
+        if not str(folder).strip():
+            raise ValueError(
+                "The folder for answers has no name. Nothing was changed. Write folder='answers'."
+            )
+        self.folder = Path(folder).expanduser()
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"{self.folder} is no folder. Nothing was changed. Give the path of a folder, there or not."

@@ -61,9 +61,9 @@ class CachedExecutor(AroundExecutor):
         self, executor: PromptExecutor, *, entries: int = 1000, folder: str | Path | None = None
     ) -> None:
         super().__init__(executor)
-        if entries < 1:
+        if not isinstance(entries, int) or entries < 1:
             raise ValueError(
-                f"At least one answer is kept, not {entries}: CachedExecutor(..., entries=1000)."
+                f"At least one answer is kept, not {entries!r}: CachedExecutor(..., entries=1000)."
             )
         self._answers: AnswerStore = (
             MemoryAnswers(entries) if folder is None else FolderAnswers(folder, entries)

@@ -45,10 +45,12 @@ class RetryingExecutor(AroundExecutor):
         longest_wait: float = 30.0,
     ) -> None:
         super().__init__(executor)
-        if attempts < 1 or not 0 <= first_wait <= longest_wait or not isfinite(longest_wait):
+        if not all(isinstance(one, int | float) for one in (attempts, first_wait, longest_wait)) or (
+            attempts < 1 or not 0 <= first_wait <= longest_wait or not isfinite(longest_wait)
+        ):
             raise ValueError(
                 "There is at least one attempt, and waits are seconds with 0 <= first_wait <= longest_wait, not "
-                f"attempts={attempts}, first_wait={first_wait}, longest_wait={longest_wait}."
+                f"attempts={attempts!r}, first_wait={first_wait!r}, longest_wait={longest_wait!r}."
             )
         self.attempts = attempts
         self.first_wait = first_wait

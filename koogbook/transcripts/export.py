@@ -157,6 +157,11 @@ def _messages(history: History) -> tuple[Message, ...]:
         if other is None:
             return items
         what = f"Item {other} of the history is {type(items[other]).__name__}, no message"
+        if hasattr(items[other], "messages"):
+            raise NotAConversationError(
+                f"{what}. Nothing was written. Several conversations go to a file of lines: "
+                "kb.save_transcripts(conversations, path)."
+            )
     raise NotAConversationError(
         f"{what}. Nothing was written. JSON values of a conversation become one first: kb.as_transcript(values)."
     )

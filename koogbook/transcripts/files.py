@@ -11,10 +11,11 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from koogbook.errors import TranscriptError
+from koogbook.errors import NotAConversationError, TranscriptError
 from koogbook.transcripts.transcript import preview
 
 #: The largest JSON document, and the longest line of a JSONL file, that is read without being asked: 64 MiB.
@@ -50,6 +51,16 @@ def checked_path(source: str | Path) -> Path:
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
         raise TranscriptError(
             "This is JSON text, not the path of a file. Nothing was loaded. Hand it to kb.as_transcript(text)."
+        )
+    if not isinstance(source, str | PathLike):
+        raise NotAConversationError(
+            f"A path is wanted, not {type(source).__name__}. Nothing was loaded. Write it as a text; JSON values or "
+            "text that are loaded already go to kb.as_transcript(value)."
+        )
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        raise TranscriptError(
+            f"{source[:200]!r} is an address, and nothing is fetched from the network. Nothing was loaded. Save what "
+            "it shows as a file first."
         )
     path = at_home(source)
     try:

@@ -700,3 +700,17 @@ async def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path)
         await executor.execute(asked())
 
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_a_name_is_refused() -> None:
+    """Answers would lie about in the current folder [EXE-04]."""
+    with pytest.raises(ValueError, match="has no name"):
+        CachedExecutor(Named([]), folder=" ")
+
+
+def test_a_folder_at_home_is_the_one_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none of the name ~ here [EXE-04]."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    executor = CachedExecutor(Named([]), folder="~/answers")
+
+    assert executor._answers.folder == tmp_path / "answers"  # type: ignore[attr-defined]

@@ -413,3 +413,9 @@ async def test_the_three_stand_in_any_order(
         reply = await executor.execute(asked())
 
     assert reply.text == "here"
+
+
+def test_a_number_written_as_text_is_refused() -> None:
+    """With what is wanted [EXE-04]."""
+    with pytest.raises(ValueError, match="attempts='3'"):
+        RetryingExecutor(kb.OfflineExecutor(), attempts="3")  # type: ignore[arg-type]

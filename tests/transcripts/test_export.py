@@ -262,3 +262,9 @@ def test_a_time_that_goes_out_is_no_loss(name: str, field: str) -> None:
     done = kb.export_transcript(found)
 
     assert (done.format, done.value, done.losses) == (name, forms[name], ())
+
+
+def test_several_conversations_are_referred_to_the_call_for_them() -> None:
+    """A list of transcripts is none [EXE-07]."""
+    with pytest.raises(TypeError, match=r"Item 0 of the history is Transcript.*kb\.save_transcripts"):
+        kb.export_transcript([kb.as_transcript([{"role": "user", "content": "a"}])])  # type: ignore[list-item]

@@ -6,6 +6,7 @@ import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,18 @@ def test_a_folder_of_nobody_is_refused_by_its_name() -> None:
         replaced_file("~nobody-here/chat.json"),
     ):
         pass
+
+
+@pytest.mark.parametrize("source", [b"[]", {"role": "user"}, 5, None])
+def test_what_is_no_path_is_refused_with_the_call_to_make(source: Any) -> None:
+    """JSON values that are loaded already have a call of their own [KB-090]."""
+    with pytest.raises(
+        TypeError, match=r"A path is wanted, not \w+\. Nothing was loaded\..*kb\.as_transcript"
+    ):
+        load_transcript(source)
+
+
+def test_an_address_is_not_fetched() -> None:
+    """Nothing here asks the network, and the error says so [EXE-07]."""
+    with pytest.raises(TranscriptError, match="is an address, and nothing is fetched"):
+        load_transcript("https://chat.example/share/1")

@@ -249,7 +249,10 @@ def _context_of(provider: Provider, name: str) -> int | None:
 
 
 def _with_provider(name: str) -> str:
-    """The name with the provider that lists it, OpenAI where none does."""
+    """The name with the provider that lists it, OpenAI where none does; ``provider/model`` is how others write it."""
+    before, slash, after = name.partition("/")
+    if slash and after and before in PROVIDERS:
+        return f"{before}:{after}"
     if not _is_there("genai_prices"):
         return f"openai:{name}"
     for provider in ("openai", "anthropic", "google", "mistral", "deepseek"):

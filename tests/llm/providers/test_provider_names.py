@@ -178,3 +178,9 @@ def test_options_that_cannot_be_are_refused(options: dict[str, object]) -> None:
     """When the executor is made, not at the first request [EXE-04]."""
     with pytest.raises(ValueError, match=next(iter(options))):
         ProviderExecutor(**options)  # type: ignore[arg-type]
+
+
+def test_a_name_with_a_slash_is_told_with_a_colon() -> None:
+    """Other libraries write it so [EXE-04]."""
+    with pytest.raises(UnknownModelError, match="'openai:gpt-5'"):
+        ProviderExecutor().resolve("openai/gpt-5")
