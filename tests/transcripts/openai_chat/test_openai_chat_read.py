@@ -509,3 +509,14 @@ def test_what_is_said_under_another_name_is_read_and_listed(name: str) -> None:
 
     assert (messages[0].text, kinds(defects)) == ("Hello", ["bad_content"])
     assert to_openai(messages) == [entry]
+
+
+def test_what_a_file_says_of_an_answer_does_not_count_as_its_text() -> None:
+    """Ids, log probabilities and usage are kept, and no model reads them [KB-028]."""
+    answer = {"role": "assistant", "content": "hello"}
+    told = {"response_metadata": {"logprobs": [{"t": "x", "p": -0.1}] * 300}, "usage": {"in": 9, "out": 2}}
+    (plain,), _ = read(answer)
+    (talkative,), _ = read(answer | told)
+
+    assert talkative.tokens == plain.tokens
+    assert to_openai([talkative]) == [answer | told]
