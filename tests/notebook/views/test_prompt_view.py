@@ -408,3 +408,11 @@ async def test_of_many_calls_those_around_this_one_are_listed_and_the_others_cou
     assert "28 other calls: the list at the top has all." in html(view)
     assert "13 calls before" in str(view)
     assert "15 calls after" in str(view)
+
+
+async def test_where_no_model_answers_no_provider_has_counted() -> None:
+    """The figures of an offline executor are estimates like all others. [NBK-07]"""
+    run = await kb.Agent(kb.ExtractiveExecutor(), "offline").run("To Beijing, 500 yuan, museums.")
+    view = kb.prompt(run)
+
+    assert (view.state.call.counted, "the provider counted" in str(view)) == (None, False)

@@ -103,7 +103,7 @@ def call_row(record: CallRecord, source: CallSource) -> CallRow:
         messages=len(request.messages),
         tools=len(request.tools),
         tokens=record.tokens,
-        counted=reply.usage.input_tokens if reply is not None and reply.usage is not None else None,
+        counted=_counted(reply),
         seconds=None if state in ("running", "not sent") else record.seconds,
         state=state,
         streamed=record.streamed,
@@ -141,17 +141,25 @@ def _answer(source: CallSource, record: CallRecord) -> Answer:
     return Answer(state=state, words=words, more=tuple(more), text=text, left_out=left_out)
 
 
+def _counted(reply: Message | None) -> int | None:
+    """What the provider counted of the request; None where there is none, or no model behind it."""
+    if reply is None or reply.usage is None or reply.metadata.get("model") is False:
+        return None
+    return reply.usage.input_tokens
+
+
 def _answered(reply: Message) -> Iterator[str]:
     told = reply.metadata
     if isinstance(by := told.get("answered_by"), str):
         yield f"answered by {by}"
     else:
         yield "answered"
-    if told.get("model") is False:
+    by_no_model = told.get("model") is False
+    if by_no_model:
         yield "by no model"
     if reply.finish_reason is not None:
         yield f"finish reason {reply.finish_reason}"
-    if said := usage_words(reply):
+    if not by_no_model and (said := usage_words(reply)):
         yield f"the provider counted {said}"
     yield f"about {reply.tokens:,} tokens"
 
