@@ -56,6 +56,45 @@ async def test_trouble_that_may_pass_says_so(aimock: Aimock, kind: str) -> None:
     assert caught.value.may_pass
 
 
+@pytest.mark.parametrize(("model", "limit"), [(OPENAI, 8_192), (CLAUDE, 200_000)])
+async def test_a_context_that_is_too_small_is_told_by_the_server(
+    aimock: Aimock, model: str, limit: int
+) -> None:
+    """With its size, where the server says it [EXE-04]."""
+    async with ProviderExecutor(aimock.url + ("/v1" if model == OPENAI else "")) as executor:
+        with pytest.raises(ContextOverflowError) as caught:
+            await executor.execute(ask(model, "too long", params=kb.LLMParams(max_tokens=9)))
+
+    assert (caught.value.limit, caught.value.may_pass) == (limit, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "timeout"),
+    [("refused", "refused", 9.0), ("nothing", "bad_answer", 9.0), ("slowly", "timeout", 0.3)],
+)
+async def test_a_refusal_an_empty_and_a_slow_answer_are_told_apart(
+    aimock: Aimock, said: str, kind: str, timeout: float
+) -> None:
+    """Each says what to do, and nothing was appended [EXE-04]."""
+    async with ProviderExecutor(aimock.url + "/v1", timeout=timeout) as executor:
+        with pytest.raises(ProviderError, match="Nothing was appended") as caught:
+            await executor.execute(ask(OPENAI, said))
+
+    assert caught.value.kind == kind
+
+
+async def test_a_server_that_is_busy_once_is_waited_for(
+    aimock: Aimock, fixed_clock: clock.FixedClock
+) -> None:
+    """As long as it asks for; then it answers, and the report tells of the pause [EXE-04]."""
+    async with kb.RetryingExecutor(ProviderExecutor(aimock.url + "/v1")) as executor:
+        run = await kb.Agent(executor, OPENAI).run("busy once")
+
+    assert run.output == "Now."
+    assert [event.wait for event in run.events if isinstance(event, kb.events.LLMCallRetrying)] == [7.0]
+    assert any("attempt 1 failed" in line for line in run.report().attention)
+
+
 async def test_a_wrong_key_is_named_by_its_variable(aimock: Aimock) -> None:
     """Where to look, and not what is there [EXE-06]."""
     async with ProviderExecutor(aimock.url + "/v1") as executor:
