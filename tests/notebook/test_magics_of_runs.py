@@ -417,3 +417,32 @@ async def test_the_main_job_works_by_magics_alone(cells: Cells, tmp_path: Path) 
 
     assert (cells["run"].state, (tmp_path / ".koogbook" / "koogbook.db").exists()) == ("completed", True)
     assert "3 checkpoints: 2 resumable, 1 ended" in str(table)
+
+
+async def test_a_model_of_a_provider_is_asked_again_where_that_helps(
+    cells: Cells, trip: kb.Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other executor need be named, and no key is ever typed. [NBK-02] [EXE-04]"""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown-anywhere")
+    made = await cells("%koog_agent --model openai:gpt-5")
+
+    assert str(made.model) == "openai:gpt-5"
+    assert repr(made.executor) == "<RetryingExecutor around ProviderExecutor>"
+
+
+async def test_a_model_without_a_key_names_the_variable(
+    cells: Cells, trip: kb.Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, and no agent is made. [NBK-02] [EXE-06]"""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    assert "OPENAI_API_KEY is not set" in await cells.refused("%koog_agent --model openai:gpt-5")
+    assert "Did you mean 'openai:gpt-5'" in await cells.refused("%koog_agent --model opnai:gpt-5")
+    assert "agent" not in cells
+
+
+async def test_a_named_executor_takes_a_model_of_any_name(cells: Cells, trip: kb.Strategy) -> None:
+    """It is the one that was asked for. [NBK-02]"""
+    made = await cells("%koog_agent --executor offline --model some:thing")
+
+    assert isinstance(made.executor, kb.OfflineExecutor)
