@@ -416,3 +416,18 @@ async def test_where_no_model_answers_no_provider_has_counted() -> None:
     view = kb.prompt(run)
 
     assert (view.state.call.counted, "the provider counted" in str(view)) == (None, False)
+
+
+async def test_an_answer_says_what_it_cost() -> None:
+    """By the price of the model that gave it; an unknown price is none, and not 0. [NBK-07] [EXE-04]"""
+    told = {}
+    for model in ("openai:gpt-4o", "openai-compatible:own"):
+        answer = kb.assistant("Yes.", usage=kb.Usage(1_000, 100), metadata={"answered_by": model})
+        run = await kb.Agent(kb.ScriptedExecutor([answer]), model).run("Sure?")
+        parts = [part for part in kb.prompt(run).state.answer.more if "price" in part or "USD" in part]
+        told[model] = (parts, run.cost)
+
+    parts, cost = told["openai:gpt-4o"]
+    assert cost is not None
+    assert parts == [f"{cost:,.4f} USD"]
+    assert told["openai-compatible:own"] == (["no price"], None)

@@ -8,8 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from koogbook.agents.report import in_dollars
 from koogbook.llm.call_record import CallRecord, RequestChange
 from koogbook.llm.layers import tool_tokens
+from koogbook.llm.usage import usage_of_all
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLMParams, ToolChoice
 from koogbook.notebook.views.look.measure import cut_end
@@ -137,7 +139,7 @@ def _answer(source: CallSource, record: CallRecord) -> Answer:
             state=state, words=words, text=shown, left_out=len(pieces) - len(shown), error=record.error
         )
     text, left_out = text_of(record.reply, _LONGEST_ANSWER)
-    words, *more = _answered(record.reply)
+    words, *more = _answered(record, record.reply)
     return Answer(state=state, words=words, more=tuple(more), text=text, left_out=left_out)
 
 
@@ -148,7 +150,7 @@ def _counted(reply: Message | None) -> int | None:
     return reply.usage.input_tokens
 
 
-def _answered(reply: Message) -> Iterator[str]:
+def _answered(record: CallRecord, reply: Message) -> Iterator[str]:
     told = reply.metadata
     if isinstance(by := told.get("answered_by"), str):
         yield f"answered by {by}"
@@ -161,6 +163,9 @@ def _answered(reply: Message) -> Iterator[str]:
         yield f"finish reason {reply.finish_reason}"
     if not by_no_model and (said := usage_words(reply)):
         yield f"the provider counted {said}"
+    spent = usage_of_all([record])
+    if spent.priced or spent.unpriced:
+        yield "no price" if spent.cost is None else in_dollars(spent.cost)
     yield f"about {reply.tokens:,} tokens"
 
 
