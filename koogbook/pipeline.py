@@ -8,6 +8,7 @@ other, ordered by stage and then by installation, the first one outermost.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from enum import IntEnum
@@ -229,6 +230,7 @@ class EventLog:
     """
 
     __slots__ = (
+        "_numbers",
         "_subscriptions",
         "acted",
         "add",
@@ -246,10 +248,15 @@ class EventLog:
         #: Keys of the features that changed or kept something in this run, in the order they first did.
         self.acted: dict[str, None] = {}
         self._subscriptions = tuple(subscriptions)
+        self._numbers = itertools.count(1)
         self.add: Callable[[Event], None] = self._add if subscriptions else self.events.append
         self.add_quietly: Callable[[Event], None] = self._add_quietly if subscriptions else self.events.append
         #: What is added to the monotonic time to get the wall time.
         self.offset = clock.now().timestamp() - clock.monotonic()
+
+    def next_number(self) -> int:
+        """The next number, from 1, by which the events of one tool call in this run are told from those of others."""
+        return next(self._numbers)
 
     def emit(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
         """Record an event of this kind, now, at ``path`` (default: where the current task is).

@@ -45,7 +45,14 @@ import msgspec
 from koogbook.errors import TraceError
 from koogbook.events import Event, Notice
 from koogbook.trace_values import Shown as Shown
-from koogbook.trace_values import is_finite, read_value, special_fields, written_value, wrong_time
+from koogbook.trace_values import (
+    is_finite,
+    is_koogbooks_own,
+    read_value,
+    special_fields,
+    written_value,
+    wrong_time,
+)
 
 FORMAT = "koogbook.trace"
 VERSION = 1
@@ -370,7 +377,7 @@ def _kind(name: str) -> type[Event] | None:
 
 @lru_cache(maxsize=1)
 def _koogbooks_own() -> dict[str, type[Event]]:
-    return {kind.__name__: kind for kind in _kinds() if kind.__module__ == Event.__module__}
+    return {kind.__name__: kind for kind in _kinds() if is_koogbooks_own(kind)}
 
 
 def _kinds() -> Iterator[type[Event]]:

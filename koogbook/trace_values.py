@@ -150,9 +150,14 @@ def special_fields(kind: type[Event]) -> tuple[frozenset[str], tuple[tuple[str, 
     return frozenset(free), tuple(floats)
 
 
+def is_koogbooks_own(kind: type[Event]) -> bool:
+    """Whether a class of events is one of :mod:`koogbook.events`, and no user's."""
+    return kind.__module__.startswith("koogbook.events.")
+
+
 def wrong_time(event: Event) -> str:
     """What is wrong with a time or a duration of an event; empty where nothing is."""
-    own = type(event).__module__ == Event.__module__
+    own = is_koogbooks_own(type(event))
     for way, value in _floats(event):
         is_time = way[-1] in _TIMES if own else way[0] in Event.__struct_fields__
         if is_time and not abs(value) <= LONGEST_TIME:

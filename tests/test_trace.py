@@ -21,6 +21,7 @@ from msgspec import Struct
 
 import koogbook as kb
 from koogbook import trace
+from koogbook.code_place import CodeExcerpt
 from koogbook.errors import TraceError
 from koogbook.events import (
     CompressionCompleted,
@@ -767,7 +768,7 @@ def test_a_trace_keeps_the_rights_of_its_file(path: Path) -> None:
 # ------------------------------------------------------------------------------------------- sessions
 
 
-@pytest.mark.parametrize("code", [None, kb.events.CodeExcerpt(3, 5, ("async with x:", "\u202e", ""))])
+@pytest.mark.parametrize("code", [None, CodeExcerpt(3, 5, ("async with x:", "\u202e", ""))])
 def test_both_code_places_of_a_refusal_come_back(code: Any) -> None:
     """With their lines, which may hold anything. [NBK-06]"""
     refused = SessionRefused(
