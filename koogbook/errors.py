@@ -31,8 +31,12 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- StrategyCheckError        (ValueError)     the graph cannot run
     |  |- RedefinitionError         (ValueError)     a name is taken, and may not be
     |  |- ForeignNodeError          (ValueError)     a node of another strategy object
+    |  |- BoundaryTypeError         (TypeError)      a value of another type than a graph takes or gives
     |  |- StuckInNodeError                           no edge takes the output
     |  |- MaxIterationsError                         more node runs than max_iterations
+    |  |- MergeError                (LookupError)    no branch of a parallel block can be taken
+    |  |  `- MergeConflictError     (ValueError)     what was written at once does not fit together
+    |  |- TaskNotFinishedError                       the model did not finish the task of a subgraph
     |  `- StorageKeyError           (KeyError)       a storage key misused or without a value
     |- ToolError                    (ValueError)     a function that cannot be a tool, or a name twice
     |- FeatureError
@@ -262,6 +266,38 @@ class StuckInNodeError(GraphError):
 
 class MaxIterationsError(GraphError):
     """More node runs than ``max_iterations`` (Koog's ``AIAgentMaxNumberOfIterationsReachedException``)."""
+
+
+class BoundaryTypeError(GraphError, TypeError):
+    """A value came to the start or the finish of a graph that is of another type than declared there.
+
+    ``node`` is the path of that node, ``value`` what came.
+    """
+
+    def __init__(self, message: str, *, node: str = "", value: Any = None) -> None:
+        super().__init__(message)
+        self.node = node
+        self.value = value
+
+
+class MergeError(GraphError, LookupError):
+    """No branch of a parallel block can be taken: none fits, all failed, or an index names none."""
+
+
+class MergeConflictError(MergeError, ValueError):
+    """What branches, or a subgraph and the context around it, wrote at once does not fit together; none was taken.
+
+    ``key`` is the name of the storage key where it is one, ``branches`` are the names of those that wrote it.
+    """
+
+    def __init__(self, message: str, *, key: str = "", branches: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.key = key
+        self.branches = branches
+
+
+class TaskNotFinishedError(GraphError):
+    """The model answered without calling a tool more often than allowed, and never called the finish tool."""
 
 
 class StorageKeyError(GraphError, KeyError):

@@ -20,6 +20,7 @@ from koogbook.events import (
     RunFailed,
     RunStarting,
     StrategyCompleted,
+    StrategyFailed,
     StrategyStarting,
 )
 from koogbook.features.persistence.checkpoint import CheckpointInfo
@@ -45,8 +46,9 @@ from koogbook.pipeline import (
 from koogbook.runtime.builder import Strategy
 from koogbook.runtime.checks import require_runnable
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
-from koogbook.runtime.context import Context
+from koogbook.runtime.context import Context, SharedRun
 from koogbook.runtime.loop import run_graph
+from koogbook.runtime.storage import Storage
 from koogbook.tools.tool import Tool, ToolRegistry
 from koogbook.tracebacks import from_users_code
 
@@ -284,32 +286,44 @@ class Agent(Closing):
             compat=self.compat,
         )
         bound: dict[str, Any] = {}
-        context = Context(
+        shared = SharedRun(
             agent_id=self.id,
             run_id=run_id,
             session_id=session_id,
             strategy=compiled,
-            llm=llm,
             log=log,
             input=input,
             max_iterations=self.max_iterations,
             features=bound,
             interceptors=interceptors,
         )
+        context = Context(shared, llm, Storage())
         bound.update((key, installed.bind(context)) for key, installed in self._features.items())
         return context, interceptors
 
 
 async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], value: Any) -> Any:
-    name = context.strategy.name
-    resumed_after = context.resume.path if context.resume is not None else ""
+    strategy, log, resume = context.strategy, context.log, context.shared.resume
     # Conditions of the root graph are here, and not where an agent may be that runs this one inside a node of its own.
-    token = current_path.set(name)
+    token = current_path.set(strategy.name)
     try:
-        context.log.emit(StrategyStarting, name, strategy=name, resumed_after=resumed_after)
-        output = await run_graph(context, context.strategy.graph, value, interceptors)
-        context.log.emit(StrategyCompleted, name, strategy=name)
+        log.emit(
+            StrategyStarting,
+            strategy=strategy.name,
+            resumed_after="" if resume is None else resume.path,
+            graph=strategy.shape,
+        )
+        output = await run_graph(context, strategy.graph, value, interceptors)
+        log.emit(StrategyCompleted, strategy=strategy.name)
         return output
+    except BaseException as problem:
+        log.emit_quietly(
+            StrategyFailed,
+            strategy=strategy.name,
+            error=f"{type(problem).__name__}: {problem}",
+            cancelled=isinstance(problem, asyncio.CancelledError),
+        )
+        raise
     finally:
         current_path.reset(token)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from koogbook.compression.compose import Composition, Summary
 from koogbook.compression.fact_check import Fact, FactFinding, check_facts
 from koogbook.compression.strategies import UNCHANGED, HistoryCompressionStrategy, Outcome, WholeHistory
 from koogbook.errors import CompressionError, InvalidCompressionError
-from koogbook.events import CompressionCompleted, CompressionFailed
+from koogbook.events import CompressionCompleted, CompressionFailed, CompressionStarting
 from koogbook.llm.calls import ModelCalls
 from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import PromptExecutor
@@ -59,6 +60,7 @@ async def compress_session(
     calls = len(context.calls.records)
     started = clock.monotonic()
     try:
+        log.emit(CompressionStarting, strategy=name, messages=len(before), tokens=before.tokens)
         awaited = chosen.compress(session, tuple(memory) if preserve_memory else ())
         if not inspect.isawaitable(awaited):
             raise CompressionError(
@@ -80,7 +82,12 @@ async def compress_session(
         )
     except BaseException as problem:
         session._prompt, session._tools, session._model = before, tools, model
-        log.emit_quietly(CompressionFailed, strategy=name, error=f"{type(problem).__name__}: {problem}")
+        log.emit_quietly(
+            CompressionFailed,
+            strategy=name,
+            error=f"{type(problem).__name__}: {problem}",
+            cancelled=isinstance(problem, asyncio.CancelledError),
+        )
         raise
     longer_is_fine = context.compat == "koog" if allow_longer is None else allow_longer
     ledger = ledger if longer_is_fine else _refuse_longer(ledger, summaries)

@@ -91,6 +91,31 @@ class LLMContext:
         #: The loop on which somebody looks after slow sessions; None when nobody does.
         self._watched: asyncio.AbstractEventLoop | None = None
 
+    def fork(
+        self,
+        name: str,
+        *,
+        prompt: Prompt | None = None,
+        tools: ToolRegistry | None = None,
+        model: LLModel | None = None,
+    ) -> LLMContext:
+        """An independent context that begins with what is committed here, or with what is given, on a lock of its own.
+
+        Requests of both go the same way and are counted together.
+        """
+        committed = self.committed
+        return LLMContext(
+            name,
+            prompt=committed.prompt if prompt is None else prompt,
+            tools=committed.tools if tools is None else tools,
+            model=committed.model if model is None else model,
+            calls=self.calls,
+            compressor=self.compressor,
+            wait_limit=self.wait_limit,
+            slow_after=self.slow_after,
+            compat=self.compat,
+        )
+
     def read_session(self, *, timeout: float | None = None) -> SessionScope[LLMReadSession]:
         """A scope that reads (Koog's ``readSession``): ``async with ctx.llm.read_session() as session``.
 

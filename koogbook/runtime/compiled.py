@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from koogbook.runtime.checks import edges_of, require_runnable
 from koogbook.runtime.node import NodeFunction, Step
+from koogbook.runtime.parallel_options import Join
 from koogbook.runtime.shape import GraphShape, NodeKind
+from koogbook.runtime.subgraph_options import SubgraphOptions
+from koogbook.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy, Subgraph
@@ -26,18 +29,26 @@ class CompiledEdge:
 
 
 class CompiledNode:
-    """A node of a run; ``counts`` says that it counts against the limit of iterations."""
+    """A node of a run.
+
+    ``counts`` says that it counts against the limit of iterations, ``wraps`` that interceptors go around it: ordinary
+    nodes, parallel blocks, and subgraphs with a context of their own. ``options`` are those of such a subgraph,
+    ``join`` is how the branches of a parallel block become one.
+    """
 
     __slots__ = (
         "counts",
         "edges",
         "function",
         "input_type",
+        "join",
         "kind",
         "name",
+        "options",
         "output_type",
         "path",
         "subgraph",
+        "wraps",
     )
 
     def __init__(
@@ -49,6 +60,8 @@ class CompiledNode:
         input_type: Any,
         output_type: Any,
         subgraph: CompiledGraph | None,
+        options: SubgraphOptions | None = None,
+        join: Join | None = None,
     ) -> None:
         self.name = name
         self.path = path
@@ -57,7 +70,10 @@ class CompiledNode:
         self.input_type = input_type
         self.output_type = output_type
         self.subgraph = subgraph
+        self.options = options
+        self.join = join
         self.counts = kind in ("node", "compress")
+        self.wraps = self.counts or kind == "parallel" or options is not None
         self.edges: tuple[CompiledEdge, ...] = ()
 
 
@@ -119,11 +135,13 @@ def _compile(graph: Subgraph) -> CompiledGraph:
         name: CompiledNode(
             name,
             node.path,
-            node.function,
+            in_thread(node.function) if node.thread else node.function,
             node.kind,
             node.input_type,
             node.output_type,
             None if node.subgraph is None else _compile(node.subgraph),
+            None if node.subgraph is None else node.subgraph.own_options,
+            None if node.subgraph is None else node.subgraph.join,
         )
         for name, node in graph.nodes.items()
     }

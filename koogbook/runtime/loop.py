@@ -13,18 +13,12 @@ from typing import Any
 
 from koogbook import clock
 from koogbook.errors import MaxIterationsError, StuckInNodeError
-from koogbook.events import (
-    EdgeTaken,
-    NodeCompleted,
-    NodeFailed,
-    NodeStarting,
-    SubgraphCompleted,
-    SubgraphFailed,
-    SubgraphStarting,
-)
+from koogbook.events import EdgeTaken, NodeCompleted, NodeFailed, NodeStarting
 from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrappers
+from koogbook.runtime.branches import run_parallel
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
+from koogbook.runtime.nested import run_subgraph
 
 _STEPS_BETWEEN_YIELDS = 64
 _SECONDS_BETWEEN_YIELDS = 0.02
@@ -33,7 +27,7 @@ _SECONDS_BETWEEN_YIELDS = 0.02
 async def run_graph(
     ctx: Context, graph: CompiledGraph, value: Any, interceptors: Sequence[Interceptor] = ()
 ) -> Any:
-    """Run a compiled graph from its start, or from ``ctx.resume`` where one is set, and give its output.
+    """Run a compiled graph from its start, or from where the run was resumed, and give its output.
 
     Raises:
         StuckInNodeError: No edge takes a node's output.
@@ -41,7 +35,7 @@ async def run_graph(
         Exception: What a node, a condition or a transformation raised, with a note that says where.
     """
     arounds = wrappers(interceptors, "around_node", ctx.log.acted)
-    resume, ctx.resume = ctx.resume, None
+    resume, ctx.shared.resume = ctx.shared.resume, None
     return await _run(ctx, graph, value, arounds, resume)
 
 
@@ -58,8 +52,8 @@ async def _run(
             return output
         node, value = await _next(ctx, node, output)
     while True:
-        if arounds and node.counts:
-            output = await wrapped(arounds, partial(_run_node, ctx, node, arounds), ctx, node)(value)
+        if arounds and node.wraps:
+            output = await _run_wrapped(ctx, node, arounds, value)
         else:
             output = await _run_node(ctx, node, arounds, value)
         if node is graph.finish:
@@ -82,6 +76,12 @@ async def _resumed(
     return node, await _run_node(ctx, node, arounds, None, resume)
 
 
+async def _run_wrapped(ctx: Context, node: CompiledNode, arounds: Sequence[Wrapper], value: Any) -> Any:
+    if arounds and node.wraps:
+        return await wrapped(arounds, partial(_run_node, ctx, node, arounds), ctx, node)(value)
+    return await _run_node(ctx, node, arounds, value)
+
+
 async def _run_node(
     ctx: Context,
     node: CompiledNode,
@@ -89,18 +89,18 @@ async def _run_node(
     value: Any,
     resume: ResumePoint | None = None,
 ) -> Any:
+    shared = ctx.shared
     if node.counts:
-        ctx.iterations += 1
-        if ctx.iterations > ctx.max_iterations:
-            ctx.iterations -= 1
+        if shared.iterations >= shared.max_iterations:
             raise MaxIterationsError(
-                f"{node.path} would be node run {ctx.max_iterations + 1}, and max_iterations is "
-                f"{ctx.max_iterations}. What was done so far is kept. If the loop is meant to be longer: "
+                f"{node.path} would be node run {shared.max_iterations + 1}, and max_iterations is "
+                f"{shared.max_iterations}. What was done so far is kept. If the loop is meant to be longer: "
                 "kb.Agent(..., max_iterations=...); if not, look at the edges that lead back."
             )
+        shared.iterations += 1
     path = node.path
-    visit = ctx.visits.get(path, 0) + 1
-    ctx.visits[path] = visit
+    visit = shared.visits.get(path, 0) + 1
+    shared.visits[path] = visit
     log = ctx.log
     token = current_path.set(path)
     try:
@@ -114,14 +114,19 @@ async def _run_node(
                     session_id=log.session_id,
                     path=path,
                     visit=visit,
-                    iteration=ctx.iterations,
+                    iteration=shared.iterations,
                     input=value,
                 )
             )
-            if node.subgraph is not None:
-                output = await _run_subgraph(ctx, node, node.subgraph, value, arounds, resume)
-            else:
+            if node.subgraph is None:
                 output = await node.function(ctx, value)
+            elif node.join is not None:
+                output = await run_parallel(
+                    ctx, node, value, lambda branch, one, given: _run_wrapped(branch, one, arounds, given)
+                )
+            else:
+                inner = node.subgraph
+                output = await run_subgraph(ctx, node, lambda on: _run(on, inner, value, arounds, resume))
         except BaseException as problem:
             log.emit_quietly(
                 NodeFailed,
@@ -149,24 +154,6 @@ async def _run_node(
         return output
     finally:
         current_path.reset(token)
-
-
-async def _run_subgraph(
-    ctx: Context,
-    node: CompiledNode,
-    graph: CompiledGraph,
-    value: Any,
-    arounds: Sequence[Wrapper],
-    resume: ResumePoint | None,
-) -> Any:
-    try:
-        ctx.log.emit(SubgraphStarting, node.path)
-        output = await _run(ctx, graph, value, arounds, resume)
-    except BaseException as problem:
-        ctx.log.emit_quietly(SubgraphFailed, node.path, error=f"{type(problem).__name__}: {problem}")
-        raise
-    ctx.log.emit(SubgraphCompleted, node.path)
-    return output
 
 
 async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[CompiledNode, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, get_type_hints
+
+from typing_extensions import TypeVar
 
 from koogbook.errors import GraphError
 from koogbook.functions import annotated, is_async
@@ -12,14 +14,20 @@ from koogbook.runtime.shape import NodeKind
 
 if TYPE_CHECKING:
     from koogbook.code_place import Cell
-    from koogbook.runtime.builder import Subgraph
+    from koogbook.runtime.subgraph import Subgraph
 
 NodeFunction = Callable[[Any, Any], Awaitable[Any]]
+#: A bare ``Node`` takes and gives anything.
+In_contra = TypeVar("In_contra", contravariant=True, default=Any)
+Out_co = TypeVar("Out_co", covariant=True, default=Any)
+Next = TypeVar("Next")
 _BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
-class Node:
+class Node(Generic[In_contra, Out_co]):
     """A name and an async function ``(ctx, input) -> output`` (Koog's ``AIAgentNode``). Calling it calls the function.
+
+    ``thread`` says that the function is no async one and blocks: it runs in a thread.
 
     ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
     """
@@ -35,12 +43,13 @@ class Node:
         "output_type",
         "place",
         "subgraph",
+        "thread",
     )
 
     def __init__(
         self,
         name: str,
-        function: NodeFunction,
+        function: Callable[..., Any],
         graph: Subgraph,
         *,
         kind: NodeKind = "node",
@@ -49,6 +58,7 @@ class Node:
         place: str = "",
         note: str = "",
         subgraph: Subgraph | None = None,
+        thread: bool = False,
     ) -> None:
         self.name = name
         self.function = function
@@ -59,6 +69,7 @@ class Node:
         self.place = place
         self.note = note
         self.subgraph = subgraph
+        self.thread = thread
         #: The run of the notebook cell that has defined it last.
         self.cell: Cell | None = None
 
@@ -71,9 +82,10 @@ class Node:
         """Call the node's function, as a unit test does."""
         return self.function(*args, **kwargs)
 
-    def __rshift__(self, target: Node) -> Node:
-        self.graph.edge(self, target)
-        return target
+    def __rshift__(self, target: Node[Out_co, Next] | Subgraph[Out_co, Next]) -> Node[Out_co, Next]:
+        found: Node[Out_co, Next] = target if isinstance(target, Node) else target.as_node
+        self.graph.edge(self, found)
+        return found
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.path}>"
@@ -171,15 +183,19 @@ def _function_label(function: Any) -> str:
     return "condition" if name == "<lambda>" else name.replace("_", " ")
 
 
-def annotated_types(function: NodeFunction, name: str) -> tuple[Any, Any]:
+def annotated_types(function: Callable[..., Any], name: str, *, thread: bool = False) -> tuple[Any, Any]:
     """The declared types of a node's input and output; Any where there is none.
 
     Raises:
-        GraphError: The function is not async, or does not take exactly ``(ctx, input)``.
+        GraphError: The function is not async (or, for a thread, is), or does not take exactly ``(ctx, input)``.
     """
-    if not is_async(function):
+    if is_async(function) == thread:
         raise GraphError(
-            f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}."
+            f"Node {name!r} runs in a thread and takes a plain function there: def {name}(ctx, value). Leave out "
+            "thread=True, or the async."
+            if thread
+            else f"Node {name!r} must be an async function: async def {name}(ctx, value). It is {function!r}. One that "
+            "blocks runs in a thread: thread=True."
         )
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) != 2 or any(parameter.kind in _BY_NAME for parameter in parameters):

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-NodeKind = Literal["start", "finish", "node", "compress", "subgraph"]
+#: A ``parallel`` block holds a start, its branches, and a ``merge`` in the place of the finish node.
+NodeKind = Literal["start", "finish", "node", "compress", "subgraph", "parallel", "merge"]
 
 
 class NodeShape(Struct, frozen=True, kw_only=True):

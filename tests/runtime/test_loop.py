@@ -307,6 +307,7 @@ async def test_a_failed_node_is_told_up_through_its_subgraphs() -> None:
         ("NodeFailed", "s/sub/b"),
         ("SubgraphFailed", "s/sub"),
         ("NodeFailed", "s/sub"),
+        ("StrategyFailed", "s"),
         ("RunFailed", ""),
     ]
 
@@ -457,7 +458,7 @@ class _GoOn(kb.Interceptor):
 
     async def around_run(self, run: Any, value: Any, call: Callable[[Any], Awaitable[Any]]) -> Any:
         """Go on from the path."""
-        run.resume = ResumePoint(self.path, self.output)
+        run.shared.resume = ResumePoint(self.path, self.output)
         return await call(value)
 
 

@@ -114,9 +114,9 @@ def restore(ctx: Context, checkpoint: Checkpoint, value: Any) -> None:
     )
     ctx.storage.load_encoded(checkpoint.storage, info.left_out, key_shapes(checkpoint.fingerprint_body))
     ctx.storage.on_note = ctx.log.notice
-    ctx.iterations = info.iterations
-    ctx.resume = ResumePoint(info.path, output)
-    ctx.input = _stored_input(ctx, checkpoint, value)
+    ctx.shared.iterations = info.iterations
+    ctx.shared.resume = ResumePoint(info.path, output)
+    ctx.shared.input = _stored_input(ctx, checkpoint, value)
     ignored = value is not None and not _is_same_input(ctx, checkpoint, value)
     ctx.log.emit(
         CheckpointRestored, info.path, checkpoint=info.id, version=info.version, input_ignored=ignored

@@ -89,9 +89,9 @@ class PersistenceInterceptor(Interceptor):
     async def around_node(
         self, context: Context, node: CompiledNode, value: Any, call: Callable[[Any], Awaitable[Any]]
     ) -> Any:
-        """Run the node and save a checkpoint before the next one starts."""
+        """Run the node and save a checkpoint before the next one starts; parts of a branch have none."""
         output = await call(value)
-        if self._saves:
+        if self._saves and context.is_root:
             await self._save_after(context, self._runs[context.run_id], node, output)
         return output
 
