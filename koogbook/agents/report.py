@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook.events import (
+    BranchesMerged,
     CheckpointSaved,
     CheckpointSkipped,
     CompressionFailed,
@@ -32,6 +33,7 @@ from koogbook.events import (
     SessionTimedOut,
     SessionWaiting,
     TombstoneSaved,
+    ToolCallCompleted,
     ToolCallFailed,
     ToolValidationFailed,
 )
@@ -84,6 +86,8 @@ def report_of(run: Run) -> Report:
         rows.insert(
             0, ("resumed", f"from {restored.checkpoint} (version {restored.version}) after {restored.path}")
         )
+    rows += _tools(events)
+    rows += [("merged", _merged(event)) for event in events if isinstance(event, BranchesMerged)]
     rows += [("compress", _compression(ledger)) for ledger in run.compressions]
     saved = [event for event in events if isinstance(event, CheckpointSaved)]
     ended = any(isinstance(event, TombstoneSaved) for event in events)
@@ -253,6 +257,30 @@ def _asked_otherwise(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     return rows
 
 
+def _tools(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+    """How often which tools were called; nothing to say where none was."""
+    ended = [
+        event
+        for event in events
+        if isinstance(event, ToolCallCompleted | ToolCallFailed | ToolValidationFailed)
+    ]
+    if not ended:
+        return []
+    called = Counter(event.tool for event in ended)
+    listed = ", ".join(f"{name} {count}" if count > 1 else name for name, count in called.items())
+    bad = sum(not isinstance(event, ToolCallCompleted) for event in ended)
+    failed = f", {bad} without success" if bad else ""
+    return [("tools", f"{len(ended)} {'call' if len(ended) == 1 else 'calls'}: {listed}{failed}")]
+
+
+def _merged(event: BranchesMerged) -> str:
+    """How the branches of a block became one, and what goes on."""
+    name = event.path.rpartition("/")[2]
+    took = f" took {event.winner}" if event.winner else ""
+    without = f", without {', '.join(event.failed)}, which failed" if event.failed else ""
+    return f"{name}: {event.merge}{took}{without}; history {event.history}, storage {event.storage}"
+
+
 def _compression(ledger: Ledger) -> str:
     return (
         f"{ledger.strategy} {ledger.status}: {len(ledger.before)} -> {len(ledger.after)} messages, "
@@ -315,8 +343,12 @@ def _line(event: Event) -> str:
             return f"request {call} to {model} is to be made again in {wait:.1f} s, {why}"
         case LLMCallFellBack(call=call, model=model, to=to, error=error):
             return f"request {call} went to {to}, since {model} did not answer: {error}"
+        case ToolCallFailed(tool=tool, cancelled=True):
+            return f"tool {tool} was stopped before it had returned"
         case ToolValidationFailed(tool=tool, error=error) | ToolCallFailed(tool=tool, error=error):
             return f"tool {tool}: {error}"
+        case CompressionFailed(strategy=strategy, cancelled=True):
+            return f"compression {strategy} was stopped, the history is as it was"
         case CompressionFailed(strategy=strategy, error=error):
             return f"compression {strategy} failed, the history is as it was: {error}"
         case HandlerFailed(handler=handler, event=name, error=error):

@@ -258,7 +258,7 @@ async def test_a_node_cell_works_under_another_cell_magic(cells: Cells, other: s
         (
             "def plan(ctx, text): return text",
             "There is no async function at the top level of the cell, only def plan. Nothing was changed. "
-            "Write: async def plan(ctx, value)",
+            "Write: async def plan(ctx, value); or, for one that blocks: --thread",
         ),
         (
             "if True:\n    async def plan(ctx, text): ...",

@@ -123,6 +123,32 @@ async def test_a_node_can_be_put_in_a_subgraph(cells: Cells, trip: kb.Strategy) 
     assert (list(cells["inner"].nodes), "look" in trip.nodes) == (["start", "finish", "look"], False)
 
 
+async def test_a_plain_function_becomes_a_node_in_a_thread(cells: Cells, trip: kb.Strategy) -> None:
+    """With ``--thread``, as ``@trip.node(thread=True)``; it stays callable. [NBK-03]"""
+    await cells("%%koog_node --thread --no-graph\ndef slow(ctx, text: str) -> str: return text.upper()")
+
+    assert trip.nodes["slow"].thread
+    assert cells["slow"](None, "a") == "A"
+
+
+async def test_a_node_in_a_thread_is_no_async_function(cells: Cells, trip: kb.Strategy) -> None:
+    """The line says what to write. [NBK-02]"""
+    message = await cells.refused("%%koog_node --thread\nasync def slow(ctx, text): ...")
+
+    assert message == (
+        "%%koog_node: There is no plain function at the top level of the cell, only async def slow. Nothing was "
+        "changed. Write: def slow(ctx, value)"
+    )
+
+
+async def test_a_block_of_branches_takes_nodes_by_its_variable(cells: Cells, trip: kb.Strategy) -> None:
+    """``--strategy`` names a strategy, a subgraph or a parallel block. [NBK-03, GRA-08]"""
+    await cells("ideas = trip.parallel('ideas', merge=lambda results: len(results))")
+    await cells("%%koog_node --strategy ideas --no-graph\nasync def tea(ctx, text: str) -> str: return text")
+
+    assert list(trip.nodes["ideas"].subgraph.nodes) == ["start", "finish", "tea"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

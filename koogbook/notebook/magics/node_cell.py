@@ -29,6 +29,7 @@ class NodeCell:
         self._name = given.text("--name") or function
         self._note = given.text("--note") or ""
         self._replace = given.switch("--replace")
+        self._thread = given.switch("--thread")
         self._graph: Subgraph = graph_of(current, given)
         self._sources = sources_of(self._graph, given.texts("--after"))
         self._options = edge_options(current.code, given)
@@ -71,7 +72,10 @@ class NodeCell:
                 "Drop one of both: the decorator, or %%koog_node.",
             )
         try:
-            made = self._graph.node(name=self._name, note=self._note, replace=self._replace)(function)
+            add: Any = self._graph.node
+            made: Node = add(name=self._name, note=self._note, replace=self._replace, thread=self._thread)(
+                function
+            )
         except RedefinitionError as problem:
             raise WrongUse(
                 str(problem), "Here that is --replace." if self._graph.redefine else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from koogbook.notebook.magics.parsing import parse
+from koogbook.notebook.magics.parsing import Given, parse
 from koogbook.notebook.magics.table import BY_NAME
 from koogbook.notebook.magics.wrong_use import WrongUse, listed
 
@@ -24,9 +24,14 @@ def node_function(line: str, body: str) -> str | None:
         tree = ast.parse(TransformerManager().transform_cell(body))
     except SyntaxError:
         return None
-    functions = {one.name: one for one in tree.body if isinstance(one, ast.AsyncFunctionDef)}
-    plain = [one.name for one in tree.body if isinstance(one, ast.FunctionDef)]
-    chosen = _chosen(line, list(functions), plain)
+    given = parse(BY_NAME["koog_node"], line)
+    in_thread = given.switch("--thread")
+    wanted, other = (
+        (ast.FunctionDef, ast.AsyncFunctionDef) if in_thread else (ast.AsyncFunctionDef, ast.FunctionDef)
+    )
+    functions: dict[str, Function] = {one.name: one for one in tree.body if isinstance(one, wanted)}
+    others = [one.name for one in tree.body if isinstance(one, other)]
+    chosen = _chosen(given, list(functions), others, in_thread=in_thread)
     decorator = next((one for one in functions[chosen].decorator_list if _is_node(one)), None)
     if decorator is not None:
         raise WrongUse(
@@ -36,21 +41,23 @@ def node_function(line: str, body: str) -> str | None:
     return chosen
 
 
-def _chosen(line: str, functions: Sequence[str], plain: Sequence[str]) -> str:
+def _chosen(given: Given, functions: Sequence[str], others: Sequence[str], *, in_thread: bool) -> str:
+    kind, written, other = ("plain", "def", "async def") if in_thread else ("async", "async def", "def")
     if len(functions) == 1:
         return functions[0]
     if functions:
-        wanted = parse(BY_NAME["koog_node"], line).text("--name")
+        wanted = given.text("--name")
         if wanted is not None and wanted in functions:
             return wanted
         raise WrongUse(
-            f"There are {len(functions)} async functions here: {listed(functions)}.",
+            f"There are {len(functions)} {kind} functions here: {listed(functions)}.",
             f"Say which one is the node, the others stay as they are: --name {functions[0]}. Or split the cell.",
         )
-    found = f"only {listed(f'def {name}' for name in plain)}" if plain else "no function at all"
+    found = f"only {listed(f'{other} {name}' for name in others)}" if others else "no function at all"
+    blocking = "; or, for one that blocks: --thread" if others and not in_thread else ""
     raise WrongUse(
-        f"There is no async function at the top level of the cell, {found}.",
-        f"Write: async def {plain[0] if plain else 'prepare'}(ctx, value)",
+        f"There is no {kind} function at the top level of the cell, {found}.",
+        f"Write: {written} {others[0] if others else 'prepare'}(ctx, value){blocking}",
     )
 
 

@@ -70,7 +70,7 @@ MAGICS = (
         example="%%koog_node --after start\nasync def prepare(ctx, text: str) -> str:\n    return text",
         call="@trip.node above the function; trip.edge(source, node, when=..., label=...); kb.graph(trip)",
         flags=(
-            _strategy("the strategy, or a subgraph of one"),
+            _strategy("the strategy, or a subgraph or a parallel block of one"),
             Flag(
                 name="--after", kind="node", value="NODE", help="add the edge from this node", repeatable=True
             ),
@@ -84,6 +84,7 @@ MAGICS = (
                 default="the function's",
             ),
             Flag(name="--note", kind="text", value="T", help="a note in the drawing"),
+            Flag(name="--thread", kind="switch", help="a plain function that blocks, run in a thread"),
             Flag(name="--replace", kind="switch", help="take the node over from another cell"),
             _NO_GRAPH,
         ),
