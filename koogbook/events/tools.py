@@ -31,6 +31,7 @@ class ToolValidationFailed(Event, frozen=True, kw_only=True):
     call_id: str | None
     number: int = 0
     error: str
+    args: str = ""
 
 
 class ToolCallFailed(Event, frozen=True, kw_only=True):

@@ -38,7 +38,18 @@ def _first(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS = (_first,)
+def _tool_calls(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE tool_call(id INTEGER PRIMARY KEY, conversation INTEGER NOT NULL REFERENCES conversation, "
+        "number INTEGER NOT NULL, run BLOB NOT NULL, path BLOB NOT NULL, call_id BLOB, tool BLOB NOT NULL, "
+        # started: whole microseconds since 1970, UTC
+        "args BLOB NOT NULL, status TEXT NOT NULL, output BLOB NOT NULL, error BLOB NOT NULL, "
+        "started INTEGER NOT NULL, seconds REAL)"
+    )
+    db.execute("CREATE UNIQUE INDEX tool_call_number ON tool_call(conversation, number)")
+
+
+MIGRATIONS = (_first, _tool_calls)
 
 
 def as_bytes(text: str) -> bytes:

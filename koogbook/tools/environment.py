@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
 from typing import Any
-
-import msgspec
 
 from koogbook import clock
 from koogbook.errors import FeatureError
@@ -16,27 +15,79 @@ from koogbook.events import ToolCallCompleted, ToolCallFailed, ToolCallStarting,
 from koogbook.messages.message import Message, tool_result
 from koogbook.messages.parts import ToolCall
 from koogbook.pipeline import EventLog, Wrapper, wrapped
-from koogbook.tools.tool import Tool, ToolRegistry
+from koogbook.tools.results import ResultError, as_text
+from koogbook.tools.tool import Tool, ToolException, ToolRegistry
+
+_LONGEST_NAME = 64
 
 
 async def run_calls(
-    calls: Iterable[ToolCall], tools: ToolRegistry, log: EventLog, around: Sequence[Wrapper] = ()
+    calls: Iterable[ToolCall],
+    tools: ToolRegistry,
+    log: EventLog,
+    around: Sequence[Wrapper] = (),
+    *,
+    parallel: int | None = None,
 ) -> list[Message]:
-    """Run tool calls one by one and give one result message per call, in call order.
+    """Run tool calls and give one result message per call, in call order.
 
     An unknown tool, arguments that do not fit, or an exception in the tool become an error result for the model; the
-    run goes on. A tool that returns None succeeded. A synchronous tool runs in a thread. Cancellation goes through.
+    run goes on. A tool that returns None succeeded. A synchronous tool runs in a thread. Cancellation goes through, and
+    does not wait for the threads of synchronous tools, which nothing can stop.
 
     Args:
         calls: What the model asked for.
         tools: What it may ask for.
         log: Takes the events.
         around: Wrappers of each call, outermost first; what they raise ends the run.
+        parallel: At most so many at once, each in a task of its own; None or 1: one after another. Where one ends the
+            run, the others are cancelled and have all ended before it does.
 
     Raises:
         FeatureError: A wrapper gave something else than a tool message with the result of its call.
+        ValueError: ``parallel`` is less than 1.
     """
-    return [await _run_wrapped(call, tools, log, around) for call in calls]
+    if parallel is not None and parallel < 1:
+        raise ValueError(f"parallel says how many calls may run at once, from 1, not {parallel!r}.")
+    asked = list(calls)
+    if parallel is None or parallel == 1 or len(asked) < 2:
+        return [await _run_wrapped(call, tools, log, around) for call in asked]
+    return await _at_once([partial(_run_wrapped, call, tools, log, around) for call in asked], parallel)
+
+
+async def _at_once(jobs: Sequence[Callable[[], Awaitable[Message]]], most: int) -> list[Message]:
+    """Run jobs in tasks, at most so many at once; the first that raises cancels the others and waits for them."""
+    results: list[Message | None] = [None] * len(jobs)
+    ended_by: list[BaseException] = []
+    free = asyncio.Semaphore(most)
+
+    async def run(at: int) -> None:
+        try:
+            async with free:
+                results[at] = await jobs[at]()
+        except BaseException as problem:  # raised again below: here an interrupt would break the loop itself
+            end(problem)
+
+    def end(problem: BaseException) -> None:
+        """Cancel the others, once: a second time would cut off what they do at their end."""
+        if not ended_by:
+            for task in tasks:
+                if task is not asyncio.current_task():
+                    task.cancel()
+        ended_by.append(problem)
+
+    tasks = [asyncio.create_task(run(at)) for at in range(len(jobs))]
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except (
+            asyncio.CancelledError
+        ) as problem:  # of the whole turn: it comes before what the calls ended with
+            end(problem)
+            ended_by.insert(0, problem)
+    if ended_by:
+        raise ended_by[0]
+    return [result for result in results if result is not None]
 
 
 async def _run_wrapped(
@@ -59,35 +110,51 @@ async def _run_wrapped(
 
 
 async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Message:
+    number = log.next_number()
     tool = tools.get(call.tool)
     if tool is None:
-        offered = ", ".join(tools.names) or "none"
-        return _refuse(call, f"There is no tool named {call.tool!r}. Tools on offer: {offered}.", log)
+        return _refuse(call, number, _unknown(call.tool, tools.names), log)
     try:
-        arguments = msgspec.structs.asdict(msgspec.json.decode(call.args or "{}", type=tool.arguments))
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-        return _refuse(call, f"The arguments do not fit: {problem}. Schema: {tool.spec.parameters}", log)
-    log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, args=call.args)
+        arguments = tool.read_arguments(call.args)
+    except ToolException as problem:
+        return _refuse(call, number, _text_of(problem), log)
+    log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, number=number, args=call.args)
     started = clock.monotonic()
     try:
-        output = _as_text(tool, await _called(tool, arguments))
+        output = as_text(await _called(tool, arguments))
+    except ToolException as problem:
+        return _refuse(call, number, _text_of(problem), log)
     except BaseException as problem:
-        seconds, error = clock.monotonic() - started, f"{type(problem).__name__}: {problem}"
-        if not isinstance(problem, Exception):
-            log.emit_quietly(ToolCallFailed, tool=call.tool, call_id=call.id, seconds=seconds, error=error)
+        failed: dict[str, Any] = {
+            "tool": call.tool,
+            "call_id": call.id,
+            "number": number,
+            "seconds": clock.monotonic() - started,
+            "error": _said(problem),
+        }
+        # A tool that wants to end the program has failed; that the user interrupts it, or a cancellation, goes on.
+        if not isinstance(problem, Exception | SystemExit):
+            cancelled = isinstance(problem, asyncio.CancelledError)
+            log.emit_quietly(ToolCallFailed, cancelled=cancelled, **failed)
             raise
-        log.emit(ToolCallFailed, tool=call.tool, call_id=call.id, seconds=seconds, error=error)
-        return tool_result(call, f"The tool failed: {error}", is_error=True)
+        log.emit(ToolCallFailed, **failed)
+        return tool_result(call, f"The tool failed: {failed['error']}", is_error=True)
     log.emit(
-        ToolCallCompleted, tool=call.tool, call_id=call.id, seconds=clock.monotonic() - started, output=output
+        ToolCallCompleted,
+        tool=call.tool,
+        call_id=call.id,
+        number=number,
+        seconds=clock.monotonic() - started,
+        output=output,
     )
     return tool_result(call, output)
 
 
 async def _called(tool: Tool, arguments: dict[str, Any]) -> object:
     if tool.is_async:
-        return await tool.function(**arguments)
-    returned = await asyncio.to_thread(_called_in_thread, tool, arguments)
+        returned = tool.function(**arguments)
+    else:
+        returned = await asyncio.to_thread(_called_in_thread, tool, arguments)
     return await returned if inspect.isawaitable(returned) else returned
 
 
@@ -99,20 +166,43 @@ def _called_in_thread(tool: Tool, arguments: dict[str, Any]) -> object:
         raise RuntimeError("the tool raised StopIteration, as next() does at the end") from problem
 
 
-def _refuse(call: ToolCall, error: str, log: EventLog) -> Message:
-    log.emit(ToolValidationFailed, tool=call.tool, call_id=call.id, error=error)
+# ------------------------------------------------------------------------------------------- what the model reads
+
+
+def _refuse(call: ToolCall, number: int, error: str, log: EventLog) -> Message:
+    log.emit(
+        ToolValidationFailed, tool=call.tool, call_id=call.id, number=number, error=error, args=call.args
+    )
     return tool_result(call, error, is_error=True)
 
 
-def _as_text(tool: Tool, returned: object) -> str:
-    if isinstance(returned, str):
-        return returned
-    if returned is None:
-        return ""
+def _unknown(name: str, names: Sequence[str]) -> str:
+    """That there is no such tool, and which there are, the nearest first."""
+    said = f"There is no tool named {name[:_LONGEST_NAME]!r}."
+    if not names:
+        return f"{said} There are no tools at all: answer without one."
+    near = get_close_matches(name[:_LONGEST_NAME], names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{said}{hint} Tools on offer: {', '.join(dict.fromkeys((*near, *names)))}."
+
+
+def _said(problem: BaseException) -> str:
+    """An exception in words: a refusal as it stands, what is no result with its reason, any other with its type."""
+    if isinstance(problem, ToolException | ResultError):
+        return _text_of(problem)
+    if type(problem).__module__.startswith("pydantic_core"):
+        from koogbook.tools.schema import (
+            in_words,
+            is_validation_error,
+        )  # is imported: pydantic has raised this
+
+        if is_validation_error(problem):
+            return f"ValidationError: {in_words(problem)}"
+    return f"{type(problem).__name__}: {_text_of(problem)}"
+
+
+def _text_of(problem: BaseException) -> str:
     try:
-        built = msgspec.to_builtins(returned, str_keys=True)
-        return json.dumps(built, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as problem:
-        raise TypeError(
-            f"tool {tool.name!r} returned {type(returned).__name__}, which is no JSON: {problem}"
-        ) from problem
+        return str.__str__(str(problem))
+    except Exception as other:
+        return f"its text cannot be had, {type(other).__name__}"

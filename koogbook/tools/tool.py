@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, get_type_hints
+from functools import partial
+from typing import Any, overload
 
-import msgspec
 from msgspec import Struct
 
 from koogbook.errors import ToolError
-from koogbook.functions import annotated, is_async
+from koogbook.functions import is_async
+
+
+class ToolException(Exception):
+    """What a tool raises to tell the model something: the text becomes an error result as it is (Koog's name)."""
 
 
 class ToolSpec(Struct, frozen=True):
@@ -24,32 +29,58 @@ class ToolSpec(Struct, frozen=True):
 class Tool:
     """A function with its name, description and parameters (Koog's ``Tool``).
 
+    The schema is made of the annotations; docstring, ``Annotated[..., "text"]`` and ``Annotated[..., Field(...)]``
+    describe the parameters. What a ``partial`` has filled in by name is the caller's, and no model hears of it.
+
+    Args:
+        function: A typed function, sync or async, a method of an object, a partial, or an object that can be called.
+        name: What the model calls it; the function's name when left out.
+        description: What the model reads of it; the docstring without its sections when left out.
+
     Raises:
-        ToolError: A parameter has no annotation, or one that has no JSON schema, or cannot be given by name.
+        ToolError: It is no function of this kind; a parameter has no annotation, one that cannot be resolved or has no
+            JSON schema, or a default that does not fit it; or it cannot be given by name.
     """
 
-    __slots__ = ("arguments", "function", "is_async", "spec")
+    __slots__ = ("_parameters", "function", "is_async", "spec")
 
     def __init__(
         self, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> None:
-        self.function = function
-        self.is_async = is_async(function)
+        from koogbook.tools.schema import (
+            Parameters,
+        )  # pydantic is slow to import, and not everybody has tools
+
+        _require_function(function)
         chosen = name or getattr(function, "__name__", "")
         if not chosen or chosen == "<lambda>":
             raise ToolError("A tool needs a name: use a def, or Tool(function, name=...).")
-        self.arguments = _arguments(function, chosen)
-        schema = _schema(self.arguments)
+        self.function = function
+        self.is_async = is_async(function)
+        self._parameters = Parameters(function, chosen)
         self.spec = ToolSpec(
             name=chosen,
-            description=description if description is not None else inspect.getdoc(function) or "",
-            parameters=msgspec.json.encode(schema, order="sorted").decode(),
+            description=self._parameters.described.text if description is None else description,
+            parameters=json.dumps(self._parameters.schema, ensure_ascii=False, separators=(",", ":")),
         )
 
     @property
     def name(self) -> str:
         """The name that the model uses."""
         return self.spec.name
+
+    @property
+    def place(self) -> str:
+        """Where its function is defined: ``file:line``, or of what kind it is where that is not known."""
+        return _place(self.function)
+
+    def read_arguments(self, text: str) -> dict[str, Any]:
+        """What a model wrote as JSON text, as objects of the annotated types, by parameter name.
+
+        Raises:
+            ToolException: The arguments do not fit; its text says which and why.
+        """
+        return self._parameters.read(text)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, without a model."""
@@ -59,45 +90,57 @@ class Tool:
         return f"Tool({self.name!r})"
 
 
-def _arguments(function: Callable[..., Any], name: str) -> type[Struct]:
-    fields: list[Any] = []
-    try:
-        hints = get_type_hints(annotated(function), include_extras=True)
-    except (NameError, TypeError) as problem:
-        raise ToolError(f"Tool {name!r}: an annotation cannot be resolved: {problem}.") from problem
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise ToolError(f"Tool {name!r}: *{parameter.name} has no JSON schema. Name each parameter.")
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise ToolError(
-                f"Tool {name!r}: a model gives arguments by name, and {parameter.name!r} takes none. Leave out the '/'."
-            )
-        if parameter.name not in hints:
-            raise ToolError(
-                f"Tool {name!r}: parameter {parameter.name!r} has no annotation. "
-                f"Write its type, for example {parameter.name}: str."
-            )
-        field = (parameter.name, hints[parameter.name])
-        fields.append(field if parameter.default is parameter.empty else (*field, parameter.default))
-    try:
-        made = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
-        msgspec.json.schema(made)
-    except (TypeError, ValueError) as problem:
-        raise ToolError(f"Tool {name!r} cannot be described as JSON: {problem}.") from problem
-    return made
+def _require_function(given: Any) -> None:
+    if isinstance(given, Tool):
+        raise ToolError(
+            f"{given!r} is a tool already. Use it as it is, or give its function: {given.name}.function."
+        )
+    wrong = ""
+    if inspect.isclass(given):
+        wrong = f"{given.__name__} is a class"
+    elif inspect.isbuiltin(given):
+        wrong = f"{given.__name__} is a builtin, whose parameters have no types"
+    elif not callable(given):
+        wrong = f"{given!r:.60} cannot be called"
+    if wrong:
+        raise ToolError(
+            f"{wrong}. A tool is a typed function: write a def around it with an annotated parameter each."
+        )
+    innermost = inspect.unwrap(given.func if isinstance(given, partial) else given)
+    if inspect.isgeneratorfunction(innermost) or inspect.isasyncgenfunction(innermost):
+        raise ToolError(
+            f"{getattr(innermost, '__name__', 'The function')} is a generator, and a call has one result. "
+            "Return a list of what it yields."
+        )
 
 
-def _schema(arguments: type[Struct]) -> dict[str, Any]:
-    """The schema with the object of the arguments at its top, where providers look for it."""
-    schema = msgspec.json.schema(arguments)
-    definitions = schema.pop("$defs")
-    top: dict[str, Any] = definitions.pop(schema["$ref"].rpartition("/")[2])
-    return {**top, "$defs": definitions} if definitions else top
+def _place(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function if inspect.isroutine(function) else type(function).__call__, "__code__", None)
+    if code is None:
+        return type(function).__name__
+    return f"{code.co_filename.replace(chr(92), '/').rpartition('/')[2]}:{code.co_firstlineno}"
 
 
-def tool(function: Callable[..., Any]) -> Tool:
-    """Make a tool of a function; usable as a decorator."""
-    return Tool(function)
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function; a decorator, plain or with options: ``@tool(name=..., description=...)``.
+
+    Raises:
+        ToolError: As for :class:`Tool`.
+    """
+    if function is None:
+        return partial(Tool, name=name, description=description)
+    return Tool(function, name=name, description=description)
 
 
 class ToolRegistry:
@@ -113,8 +156,12 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         for one in tools:
             made = one if isinstance(one, Tool) else Tool(one)
-            if made.name in self._tools:
-                raise ToolError(f"Two tools have the name {made.name!r}. Give one of them another name=.")
+            known = self._tools.get(made.name)
+            if known is not None:
+                raise ToolError(
+                    f"Two tools have the name {made.name!r}: one is defined at {known.place}, the other at "
+                    f"{made.place}. Give one of them another name: kb.Tool(function, name=...)."
+                )
             self._tools[made.name] = made
 
     @property

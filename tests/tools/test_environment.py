@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
+import sys
 import threading
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 import koogbook as kb
 from koogbook import events
 from koogbook.errors import FeatureError
 from koogbook.pipeline import EventLog, Subscription, wrappers
 from koogbook.tools.environment import run_calls
-from koogbook.tools.tool import ToolRegistry
+from koogbook.tools.tool import ToolException, ToolRegistry
 
 
 def weather(city: str) -> str:
@@ -131,7 +134,7 @@ async def test_a_tool_that_returns_none_succeeded() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "output"),
-    [("table", '{"grün":[1,2]}'), ("surrogate", '{"text":"\ud83d"}')],
+    [("table", '{"grün": [1, 2]}'), ("surrogate", '{"text": "\ud83d"}')],
     ids=["data", "surrogate"],
 )
 async def test_data_is_given_to_the_model_as_json(tool: str, output: str) -> None:
@@ -204,6 +207,21 @@ async def test_arguments_that_do_not_fit_become_an_error_result(args: str) -> No
     assert result.is_error
     assert '"city"' in result.output
     assert [event.name for event in log.events] == ["ToolValidationFailed"]
+
+
+async def test_the_nearest_tool_comes_first() -> None:
+    """Most wrong names are misspelt [AGT-05]."""
+    result = await _run("slow_wether", BONN)
+
+    assert "Did you mean 'slow_weather'? Tools on offer: slow_weather, weather, nothing" in result.output
+
+
+async def test_without_tools_the_model_is_told_to_answer() -> None:
+    """There is nothing to choose from [AGT-05]."""
+    found = await run_calls([kb.ToolCall("x" * 100_000)], ToolRegistry(), EventLog("run-1", "chat-1"))
+
+    assert "There are no tools at all" in found[0].results[0].output
+    assert len(found[0].results[0].output) < 200
 
 
 async def test_arguments_that_are_nested_too_deeply_become_an_error_result() -> None:
@@ -290,6 +308,7 @@ async def test_a_cancellation_goes_through_a_tool_and_is_told() -> None:
 
     assert task.cancelled()
     assert [event.name for event in log.events] == ["ToolCallStarting", "ToolCallFailed"]
+    assert log.events[1].cancelled  # type: ignore[attr-defined]
 
 
 async def test_a_listener_that_raises_is_not_taken_for_a_failure_of_the_tool() -> None:
@@ -323,6 +342,127 @@ async def test_a_synchronous_tool_does_not_hold_up_the_loop() -> None:
     released.set()
 
     assert (await running)[0].results[0].output == "released"
+
+
+# ------------------------------------------------------------------------------------------- ends of all kinds
+
+
+def _raises(problem: BaseException) -> Any:
+    async def later() -> str:
+        raise problem
+
+    def at_once() -> str:
+        raise problem
+
+    return ToolRegistry([kb.Tool(later, name="later"), kb.Tool(at_once, name="at_once")])
+
+
+@pytest.mark.parametrize("tool", ["later", "at_once"])
+async def test_what_a_tool_says_to_the_model_goes_there_as_it_is(tool: str) -> None:
+    """An error result without the name of the exception, told as a refusal of the call [AGT-05]."""
+    log = EventLog("run-1", "chat-1")
+    found = await run_calls([kb.ToolCall(tool)], _raises(ToolException("Ask for a city first.")), log)
+
+    assert (found[0].results[0].output, found[0].results[0].is_error) == ("Ask for a city first.", True)
+    assert [event.name for event in log.events] == ["ToolCallStarting", "ToolValidationFailed"]
+
+
+@pytest.mark.parametrize("tool", ["later", "at_once"])
+async def test_a_tool_that_would_end_the_program_has_failed(tool: str) -> None:
+    """A model's call does not take the kernel with it [AGT-05]."""
+    found = await run_calls([kb.ToolCall(tool)], _raises(SystemExit(2)), EventLog("run-1", "chat-1"))
+
+    assert (found[0].results[0].output, found[0].results[0].is_error) == (
+        "The tool failed: SystemExit: 2",
+        True,
+    )
+
+
+@pytest.mark.parametrize("tool", ["later", "at_once"])
+@pytest.mark.parametrize("parallel", [None, 2])
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+async def test_an_interrupt_goes_through(
+    tool: str, parallel: int | None, problem: type[BaseException]
+) -> None:
+    """It is the user's, and becomes no result for the model [AGT-05, AGT-06]."""
+    log = EventLog("run-1", "chat-1")
+    calls = [kb.ToolCall(tool), kb.ToolCall(tool)]
+
+    with pytest.raises(problem):
+        await run_calls(calls, _raises(problem()), log, parallel=parallel)
+
+    ended = [event for event in log.events if isinstance(event, events.ToolCallFailed)]
+    assert ended[0].cancelled is (problem is asyncio.CancelledError)
+
+
+async def test_an_exception_of_pydantic_has_no_address() -> None:
+    """A tool may read data with it, too [AGT-05]."""
+
+    def read() -> int:
+        return TypeAdapter(int).validate_python("x")
+
+    found = await run_calls([kb.ToolCall("read")], ToolRegistry([read]), EventLog("run-1", "chat-1"))
+
+    assert "ValidationError: input should be a valid integer" in found[0].results[0].output
+    assert "http" not in found[0].results[0].output
+
+
+async def test_an_exception_without_a_text_is_told_by_its_kind() -> None:
+    """Even one whose text cannot be had [AGT-05]."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("mute")
+
+    found = await run_calls([kb.ToolCall("later")], _raises(Mute()), EventLog("run-1", "chat-1"))
+
+    assert "Mute" in found[0].results[0].output
+
+
+async def test_an_async_function_that_gives_a_plain_value_gives_it() -> None:
+    """As one does behind a careless decorator [AGT-05]."""
+
+    def later(city: str) -> str:
+        return f"rain in {city}"
+
+    careless = inspect.markcoroutinefunction(later) if sys.version_info >= (3, 12) else later
+    tools = ToolRegistry([careless])
+    tools.get("later").is_async = True  # type: ignore[union-attr]
+    found = await run_calls([kb.ToolCall("later", BONN)], tools, EventLog("run-1", "chat-1"))
+
+    assert found[0].results[0].output == "rain in Bonn"
+
+
+async def test_a_tool_that_hands_a_generator_back_has_failed() -> None:
+    """It is no result, and the message says what to return [AGT-05]."""
+
+    def hands_back() -> Any:
+        return (one for one in "ab")
+
+    found = await run_calls(
+        [kb.ToolCall("hands_back")], ToolRegistry([hands_back]), EventLog("run-1", "chat-1")
+    )
+
+    assert "an object of type generator, which is no JSON" in found[0].results[0].output
+
+
+async def test_the_events_of_a_call_have_its_number() -> None:
+    """Ids come again; the number in the run does not [AGT-05, KB-019]."""
+    log = EventLog("run-1", "chat-1")
+    calls = [
+        kb.ToolCall("weather", BONN, "same"),
+        kb.ToolCall("no", "{}", "same"),
+        kb.ToolCall("thing", "{}"),
+    ]
+    await run_calls(calls, TOOLS, log)
+
+    assert [(event.name, event.number) for event in log.events] == [  # type: ignore[attr-defined]
+        ("ToolCallStarting", 1),
+        ("ToolCallCompleted", 1),
+        ("ToolValidationFailed", 2),
+        ("ToolCallStarting", 3),
+        ("ToolCallFailed", 3),
+    ]
 
 
 # ------------------------------------------------------------------------------------------- wrappers

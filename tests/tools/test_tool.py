@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial, wraps
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
-from msgspec import Meta, Struct
+from pydantic import Field
 
 import koogbook as kb
 from koogbook.errors import ToolError
@@ -19,7 +23,8 @@ def weather(city: str, days: int = 1) -> str:
     return f"{city}: rain for {days} days"
 
 
-class Place(Struct):
+@dataclass
+class Place:
     name: str
     inside: bool = True
 
@@ -56,7 +61,7 @@ def test_constraints_in_annotations_reach_the_schema() -> None:
     """What the model may send is what the function takes [AGT-05]."""
 
     def pay(
-        amount: Annotated[int, Meta(ge=0, description="in cents")], currency: Literal["EUR", "USD"]
+        amount: Annotated[int, Field(ge=0, description="in cents")], currency: Literal["EUR", "USD"]
     ) -> None:
         """Pay."""
 
@@ -72,7 +77,6 @@ def test_a_structure_as_a_parameter_has_its_definition() -> None:
     def visit(place: Place) -> None:
         """Visit."""
 
-    visit.__annotations__["place"] = Place
     schema = _parameters(visit)
 
     assert schema["properties"]["place"] == {"$ref": "#/$defs/Place"}
@@ -101,6 +105,84 @@ def test_a_tool_can_still_be_called() -> None:
     assert isinstance(double, kb.Tool)
 
 
+@pytest.mark.parametrize("given", ["options", "name", "description"])
+def test_a_decorator_takes_a_name_and_a_description(given: str) -> None:
+    """Either, both, or none of them [AGT-05]."""
+    options = {"name": "rain", "description": "Is it wet?"}
+    chosen = options if given == "options" else {given: options[given]}
+
+    spec = kb.tool(**chosen)(weather).spec
+
+    expected = {"name": "weather", "description": "The weather of a city."} | chosen
+    assert {"name": spec.name, "description": spec.description} == expected
+
+
+# ------------------------------------------------------------------------------------------- kinds of functions
+
+
+class Station:
+    """A weather station."""
+
+    def weather(self, city: str) -> str:
+        """The weather at this station."""
+        return f"rain in {city}"
+
+    def __call__(self, city: str) -> str:  # noqa: D102 - a text here would be the tool's
+        return f"sun in {city}"
+
+
+@lru_cache
+def remembered(city: str) -> str:
+    """The weather, from before."""
+    return city
+
+
+@wraps(weather)
+def wrapped(*args: Any, **kwargs: Any) -> Any:
+    """Around another function."""
+    return weather(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("function", "description", "parameters"),
+    [
+        (weather, "The weather of a city.", ["city", "days"]),
+        (Station().weather, "The weather at this station.", ["city"]),
+        (Station(), "A weather station.", ["city"]),
+        (partial(Station().weather), "The weather at this station.", ["city"]),
+        (remembered, "The weather, from before.", ["city"]),
+        (wrapped, "The weather of a city.", ["city", "days"]),
+    ],
+    ids=["function", "bound method", "object", "partial", "cached", "wrapped"],
+)
+def test_every_kind_of_function_is_described(function: Any, description: str, parameters: list[str]) -> None:
+    """With annotations that are texts, as in this module, too [AGT-05]."""
+    spec = kb.Tool(function, name="weather").spec
+
+    assert spec.description == description
+    assert list(json.loads(spec.parameters)["properties"]) == parameters
+
+
+def test_what_a_partial_has_filled_in_is_hidden_from_the_model() -> None:
+    """It may be a key, and it is the caller's to choose [AGT-05, EXE-06]."""
+    made = kb.Tool(partial(weather, days=3), name="three_days")
+
+    assert list(json.loads(made.spec.parameters)["properties"]) == ["city"]
+    assert made(city="Bonn") == "Bonn: rain for 3 days"
+
+
+def test_a_lambda_that_gives_a_coroutine_is_a_tool_when_it_has_a_name() -> None:
+    """What it gives is awaited when it is called [AGT-05]."""
+
+    async def later() -> str:
+        return "rain"
+
+    assert asyncio.run(kb.Tool(lambda: later(), name="later")()) == "rain"
+
+
+# ------------------------------------------------------------------------------------------- refusals
+
+
 def _no_annotation(city):  # type: ignore[no-untyped-def]
     return city
 
@@ -113,37 +195,93 @@ def _positional(city: str, /) -> None:
     """By position only."""
 
 
-def _no_schema(value: complex) -> None:
+def _no_schema(value: Station) -> None:
     """A type without JSON."""
+
+
+def _partly(value: int | Station) -> None:
+    """A type without JSON among others."""
 
 
 def _unknown(value: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, UP037
     """An annotation that is not there."""
 
 
+def _wrong_default(days: int = None) -> None:  # type: ignore[assignment]  # noqa: RUF013
+    """A default of another type."""
+
+
+def _small_default(days: Annotated[int, Field(ge=1)] = 0) -> None:
+    """A default that is too small."""
+
+
+def _field_as_default(days: int = Field(1)) -> None:
+    """As in a pydantic model."""
+
+
+def _of_msgspec(days: Annotated[int, msgspec.Meta(ge=0)]) -> None:
+    """A constraint that would not be looked at."""
+
+
+def _generator() -> Iterator[str]:
+    """Yields."""
+    yield "a"
+
+
+async def _async_generator() -> AsyncIterator[str]:
+    """Yields, too."""
+    yield "a"
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (_no_annotation, "'city' has no annotation"),
+        (_no_annotation, "'city' has no annotation. Write its type, for example city: str"),
+        (Station.weather, r"'self' has no annotation. A method is .* kb.Tool\(thing.weather\)"),
         (_star, "Name each parameter"),
         (_positional, "by name"),
-        (_no_schema, "JSON"),
-        (_unknown, "cannot be resolved"),
+        (_no_schema, "'value' is annotated .*Station, which has no JSON schema.* Write str, int"),
+        (_partly, r"'value' is annotated int \| .*Station, which has no JSON schema"),
+        (_unknown, "annotation 'Nowhere' of parameter 'value' cannot be resolved: .* Define or import it"),
+        (_wrong_default, r"its default does not fit: .* Write days: int \| None = None"),
+        (_small_default, "its default does not fit: input should be greater than or equal to 1, not 0"),
+        (_field_as_default, r"Write days: Annotated\[int, Field\(...\)\] = ... instead"),
+        (_of_msgspec, "Meta.* of msgspec is not read"),
+        (_generator, "is a generator, and a call has one result"),
+        (_async_generator, "is a generator, and a call has one result"),
         (lambda: None, "needs a name"),
         (partial(weather), "needs a name"),
+        (Station, "Station is a class. .* write a def"),
+        (len, "len is a builtin, .* write a def"),
+        ("weather", "'weather' cannot be called"),
+        (kb.Tool(weather), "is a tool already"),
     ],
-    ids=["no annotation", "star", "positional", "complex", "unknown", "lambda", "partial"],
+    ids=lambda one: getattr(one, "__name__", type(one).__name__) if not isinstance(one, str) else "",
 )
 def test_a_function_that_cannot_be_offered_is_refused_when_it_is_made(function: Any, words: str) -> None:
-    """Not in the middle of a run; the message says what is wrong with it [AGT-05]."""
-    with pytest.raises(ToolError, match=words):
+    """Not in the middle of a run; the message says what is wrong with it and what to write [AGT-05]."""
+    with pytest.raises(ToolError, match=words) as caught:
         kb.Tool(function)
+
+    assert "http" not in str(caught.value)
+
+
+def test_a_return_type_that_is_not_there_yet_is_no_obstacle() -> None:
+    """No model reads it: often it is imported for type checkers alone [AGT-05]."""
+
+    def look(city: str) -> "Nowhere":  # type: ignore[name-defined]  # noqa: F821, UP037
+        """Look."""
+
+    assert kb.Tool(look).name == "look"
 
 
 def test_names_are_unique_in_a_registry() -> None:
     """A model could not say which one it means [AGT-05]."""
-    with pytest.raises(ToolError, match="Two tools have the name 'weather'"):
-        ToolRegistry([weather, kb.Tool(weather)])
+    with pytest.raises(ToolError, match="Two tools have the name 'weather'") as caught:
+        ToolRegistry([weather, kb.Tool(Station().weather)])
+
+    first, second = (one.__code__.co_firstlineno for one in (weather, Station.weather))
+    assert f"defined at test_tool.py:{first}, the other at test_tool.py:{second}." in str(caught.value)
 
 
 def test_a_registry_keeps_the_order() -> None:

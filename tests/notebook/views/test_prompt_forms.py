@@ -143,7 +143,7 @@ def test_the_static_form_says_all_without_styles(run: Run) -> None:
 
     for word in (
         "memory on 2 messages 34 1.1 %",
-        "tools off 2 tools 129 4.3 %",
+        "tools off 2 tools 119 3.9 %",
         "added by Guide",
         "Message 57",
         "Memory by the marker in its text.",
