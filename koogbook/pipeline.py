@@ -279,14 +279,23 @@ class EventLog:
         self.emit(Notice, kind=kind, text=text, level=level)
 
     def _add(self, event: Event) -> None:
-        self.events.append(event)
-        for subscription in self._subscriptions:
-            self._deliver(subscription, event, may_raise=True)
+        self._hand_out(event, may_raise=True)
 
     def _add_quietly(self, event: Event) -> None:
+        self._hand_out(event, may_raise=False)
+
+    def _hand_out(self, event: Event, *, may_raise: bool) -> None:
         self.events.append(event)
+        failed: list[tuple[Subscription, HandlerFailed]] = []
         for subscription in self._subscriptions:
-            self._deliver(subscription, event, may_raise=False)
+            problem = self._deliver(subscription, event, may_raise=may_raise)
+            if problem is not None:
+                failed.append((subscription, problem))
+        for by, told in failed:
+            for subscription in self._subscriptions:
+                # Of two that fail on this as well, neither is told of the other: they would go on for ever.
+                if subscription is not by:
+                    self._deliver(subscription, told, may_raise=False)
 
     def _made(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
         # The fields are this call's own, so they are filled up in place: merging two sets of them costs more than
@@ -298,9 +307,10 @@ class EventLog:
         fields["path"] = current_path.get() if path is None else path
         return kind(**fields)
 
-    def _deliver(self, subscription: Subscription, event: Event, *, may_raise: bool) -> None:
+    def _deliver(self, subscription: Subscription, event: Event, *, may_raise: bool) -> HandlerFailed | None:
+        """Call a listener; the event that it failed, where that is recorded and not raised."""
         if subscription.kinds and not isinstance(event, subscription.kinds):
-            return
+            return None
         try:
             returned = subscription.listener(event)
             if returned is not None and inspect.isawaitable(returned):
@@ -313,4 +323,7 @@ class EventLog:
                 raise
             error = f"{type(problem).__name__}: {problem}"
             fields = {"handler": subscription.name, "event": event.name, "error": error}
-            self.events.append(self._made(HandlerFailed, event.path, fields))
+            failed = self._made(HandlerFailed, event.path, fields)
+            self.events.append(failed)
+            return failed if isinstance(failed, HandlerFailed) else None
+        return None

@@ -125,7 +125,7 @@ def test_the_event_itself_is_kept_when_its_listener_raises() -> None:
 
 
 def test_a_raising_listener_is_recorded_under_log_and_the_others_are_called() -> None:
-    """``on_handler_error="log"`` goes on and leaves an event behind [AGT-02]."""
+    """``on_handler_error="log"`` goes on and leaves an event behind, which the others are told [AGT-02, AGT-03]."""
     seen: list[Event] = []
     log = _log(Subscription(_raising("broken"), (), "log"), Subscription(seen.append, (), "raise"))
     log.emit(RunCompleted, "trip/answer")
@@ -133,7 +133,7 @@ def test_a_raising_listener_is_recorded_under_log_and_the_others_are_called() ->
     failed = log.events[1]
     assert isinstance(failed, HandlerFailed)
     assert (failed.event, failed.error, failed.path) == ("RunCompleted", "ValueError: broken", "trip/answer")
-    assert [event.name for event in seen] == ["RunCompleted"]
+    assert [event.name for event in seen] == ["RunCompleted", "HandlerFailed"]
 
 
 def test_an_event_about_a_failure_never_raises() -> None:
@@ -343,3 +343,11 @@ async def test_a_feature_whose_interceptor_only_looks_on_has_not_acted(innermost
 def test_the_parent_of_an_event_is_what_its_path_stands_in(path: str, parent: str) -> None:
     """Subgraph, strategy, or nothing [AGT-03]."""
     assert RunCompleted(path=path).parent == parent
+
+
+def test_two_listeners_that_fail_on_each_others_failures_come_to_an_end() -> None:
+    """Each failure is told once, and recorded [AGT-02]."""
+    log = _log(Subscription(_raising("one"), (), "log"), Subscription(_raising("two"), (), "log"))
+    log.emit(RunCompleted, "trip/answer")
+
+    assert [event.name for event in log.events] == ["RunCompleted", *["HandlerFailed"] * 4]

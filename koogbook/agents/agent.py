@@ -196,7 +196,14 @@ class Agent(Closing):
             on_start(run)
         log = context.log
         try:
-            log.emit(RunStarting, "", agent_id=self.id, strategy=compiled.name, input=input)
+            log.emit(
+                RunStarting,
+                "",
+                agent_id=self.id,
+                strategy=compiled.name,
+                input=input,
+                features=tuple(self._features),
+            )
             for change in self.strategy.take_untold_changes():
                 log.notice("strategy changed", change, level="info")
             around = wrappers(interceptors, "around_run", log.acted)
@@ -209,10 +216,11 @@ class Agent(Closing):
                 "",
                 error=f"{type(problem).__name__}: {problem}{_where(problem)}",
                 cancelled=isinstance(problem, asyncio.CancelledError),
+                acted=tuple(log.acted),
             )
             raise
         try:
-            log.emit(RunCompleted, "", output=run.output)
+            log.emit(RunCompleted, "", output=run.output, acted=tuple(log.acted))
         except BaseException as problem:
             _attach(problem, run)
             raise

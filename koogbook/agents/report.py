@@ -23,6 +23,7 @@ from koogbook.events import (
     NodeFailed,
     NodeStarting,
     Notice,
+    RunFailed,
     SessionAcquired,
     SessionClosed,
     SessionCommitted,
@@ -105,7 +106,9 @@ def _state(run: Run, events: tuple[Event, ...]) -> str:
     seconds = events[-1].at - events[0].at if events else 0.0
     match run.state:
         case "failed":
-            return f"failed: {type(run.error).__name__}: {run.error}"
+            ended = next((event for event in reversed(events) if isinstance(event, RunFailed)), None)
+            error = f"{type(run.error).__name__}: {run.error}" if ended is None else ended.error
+            return f"failed: {error}"
         case "cancelled":
             return f"was cancelled after {seconds:.2f} s."
         case "completed":

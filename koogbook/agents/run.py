@@ -29,6 +29,7 @@ from koogbook.llm.usage import (
 )
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.prompt import Prompt
+from koogbook.tools.journal import ToolExecution, tool_executions
 
 if TYPE_CHECKING:
     from koogbook.agents.report import Report
@@ -151,6 +152,11 @@ class Run:
     def compressions(self) -> tuple[Ledger, ...]:
         """The record of each compression, refused and unchanged ones included."""
         return tuple(event.ledger for event in self.events if isinstance(event, CompressionCompleted))
+
+    @property
+    def tool_executions(self) -> tuple[ToolExecution, ...]:
+        """The tool calls that were run or refused, in the order in which they began."""
+        return tool_executions(self.events)
 
     @property
     def resumed_from(self) -> CheckpointRestored | None:

@@ -4,6 +4,10 @@ Every event has the wall time (``time``, seconds since the epoch, UTC), the mono
 and session it belongs to, and ``path``: where in the strategy it happened (``strategy/subgraph/node``, empty outside).
 ``session_id`` names the conversation, ``run_id`` one call of ``agent.run`` (Koog's runId is our session id).
 
+What begins (``...Starting``, ``SessionOpened``) ends once, with the same path: completed or failed, and failed says
+whether it was cancelled; a session is closed, refused, or has timed out. Two kinds of failure have no beginning:
+``ToolValidationFailed``, since the tool never began, and ``HandlerFailed``, which is about another event.
+
 ``input`` and ``output`` are the objects themselves, not copies: a listener may read them and may not change them.
 """
 

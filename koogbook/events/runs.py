@@ -8,24 +8,30 @@ from koogbook.events.event import Event
 
 
 class RunStarting(Event, frozen=True, kw_only=True):
-    """``agent.run`` was called (Koog's AgentStarting)."""
+    """``agent.run`` was called (Koog's AgentStarting); ``features`` are the keys of those that are installed."""
 
     agent_id: str
     strategy: str
     input: Any = None
+    features: tuple[str, ...] = ()
 
 
 class RunCompleted(Event, frozen=True, kw_only=True):
-    """The run gave its output (Koog's AgentCompleted)."""
+    """The run gave its output (Koog's AgentCompleted).
+
+    ``acted`` are the features that changed or kept something in it, in the order in which they first did.
+    """
 
     output: Any = None
+    acted: tuple[str, ...] = ()
 
 
 class RunFailed(Event, frozen=True, kw_only=True):
-    """The run ended with an exception or was cancelled (Koog's AgentExecutionFailed)."""
+    """The run ended with an exception or was cancelled (Koog's AgentExecutionFailed); ``acted`` as above."""
 
     error: str
     cancelled: bool = False
+    acted: tuple[str, ...] = ()
 
 
 class AgentClosing(Event, frozen=True, kw_only=True):

@@ -1,14 +1,28 @@
-"""One request of a run: as it was asked, what was done to it on its way, as it went out, and what came back."""
+"""One request of a run: as it was asked, what was done to it on its way, as it went out, and what came back.
+
+The records are made from the events of a run and from nothing else, so that those of a trace are the same.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from koogbook.errors import TraceError
+from koogbook.events import (
+    Event,
+    LLMCallCompleted,
+    LLMCallFailed,
+    LLMCallFellBack,
+    LLMCallRetrying,
+    LLMCallStarting,
+    LLMStreamingStarting,
+)
 from koogbook.llm.layers import Mark, layer_of, tag_of, tool_tokens
 from koogbook.llm.request import Request
 from koogbook.messages.message import REFERENCE_NAME, Message, Usage
@@ -159,6 +173,74 @@ class CallRecord(Struct, frozen=True, kw_only=True, dict=True):
             for _, place in change.changed:
                 changed.setdefault(change.after.messages[place].id, {})[change.feature] = None
         return added, changed
+
+
+class Calls:
+    """The records of the calls in a list of events that grows; each event is looked at once."""
+
+    __slots__ = ("_looked_at", "_places", "_records")
+
+    def __init__(self) -> None:
+        self._looked_at = 0
+        #: Where the record of a call stands, by its run and its number there.
+        self._places: dict[tuple[str, int], int] = {}
+        self._records: list[CallRecord] = []
+
+    def read(self, events: Sequence[Event]) -> list[CallRecord]:
+        """The records as they are after all of these events, which begin with those that were given before."""
+        while self._looked_at < len(events):
+            event = events[self._looked_at]
+            self._looked_at += 1
+            if isinstance(event, LLMCallStarting):
+                self._places[event.run_id, event.call] = len(self._records)
+                self._records.append(_begun(event))
+            elif (
+                isinstance(event, LLMCallCompleted | LLMCallFailed | LLMCallRetrying | LLMCallFellBack)
+                and (place := self._places.get((event.run_id, event.call))) is not None
+            ):
+                self._records[place] = _after(self._records[place], event)
+        return self._records
+
+
+def calls_of(events: Iterable[Event]) -> tuple[CallRecord, ...]:
+    """The requests that events tell of, in the order in which they went out: of one run they equal ``run.calls``.
+
+    Raises:
+        TraceError: An event does not hold its request, as in a trace of version 1.
+    """
+    return tuple(Calls().read(tuple(events)))
+
+
+def _begun(event: LLMCallStarting) -> CallRecord:
+    if not isinstance(event.request, Request):
+        raise TraceError(
+            f"What was asked in request {event.call} of run {event.run_id} is not in its event, as it is in no trace "
+            "of version 1. Save the run again with this koogbook: kb.save_trace(run, path)."
+        )
+    return CallRecord(
+        number=event.call,
+        path=event.path,
+        request=event.request,
+        reply=None,
+        seconds=0.0,
+        changes=event.changes,
+        marks=event.marks or {},
+        streamed=isinstance(event, LLMStreamingStarting),
+    )
+
+
+def _after(
+    record: CallRecord, event: LLMCallCompleted | LLMCallFailed | LLMCallRetrying | LLMCallFellBack
+) -> CallRecord:
+    """The record of a call after what happened to it."""
+    if isinstance(event, LLMCallCompleted):
+        return replace(record, reply=event.reply, seconds=event.seconds)
+    spent = record.spent
+    if event.usage is not None:
+        spent = (*spent, SpentInVain(model=event.spent_by, usage=event.usage, time=event.when))
+    if isinstance(event, LLMCallFailed):
+        return replace(record, seconds=event.seconds, error=event.error, spent=spent)
+    return replace(record, spent=spent)
 
 
 def _made_for_it(request: Request) -> frozenset[str]:

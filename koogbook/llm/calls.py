@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from koogbook import clock
 from koogbook.errors import ExecutorError
 from koogbook.events import (
@@ -25,7 +23,7 @@ from koogbook.events import (
     Notice,
 )
 from koogbook.llm.around import spent_on
-from koogbook.llm.call_record import CallRecord, RequestChange, SpentInVain
+from koogbook.llm.call_record import CallRecord, Calls, RequestChange
 from koogbook.llm.cut_answers import cut_in_words
 from koogbook.llm.executor import (
     EndFrame,
@@ -46,7 +44,6 @@ from koogbook.pipeline import (
     EventLog,
     Interceptor,
     Wrapper,
-    current_path,
     wrapped,
     wrappers,
     wrapping_features,
@@ -66,7 +63,7 @@ class ModelCalls:
     ``layers`` is where features say to which layer the messages belong that they have loaded.
     """
 
-    __slots__ = ("_around", "_chain", "executor", "layers", "log", "records")
+    __slots__ = ("_around", "_chain", "_count", "_known", "executor", "layers", "log")
 
     def __init__(
         self, executor: PromptExecutor, log: EventLog, interceptors: Sequence[Interceptor] = ()
@@ -74,13 +71,19 @@ class ModelCalls:
         self.executor = executor
         self.log = log
         self.layers = Layers()
-        self.records: list[CallRecord] = []
+        self._count = 0
+        self._known = Calls()
         around = wrappers(interceptors, "around_llm_call", log.acted)
         features = wrapping_features(interceptors, "around_llm_call")
         self._around = [
             partial(_noted, feature, wrapper) for feature, wrapper in zip(features, around, strict=True)
         ]
         self._chain: Callable[[Request], Awaitable[Message]] = wrapped(self._around, self._send)
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The requests so far, as the events of the run tell of them."""
+        return self._known.read(self.log.events)
 
     async def execute(self, request: Request) -> Message:
         """The executor's answer to this request, after the interceptors had their say.
@@ -131,19 +134,7 @@ class ModelCalls:
 
     async def _send(self, request: Request, reader: _Reader | None = None) -> Message:
         starting, completed, failed = _WHOLE if reader is None else _IN_FRAMES
-        number = len(self.records) + 1
-        self.records.append(
-            CallRecord(
-                number=number,
-                path=current_path.get(),
-                request=request,
-                reply=None,
-                seconds=0.0,
-                changes=_changes.get() if self._around else (),
-                marks=self.layers.marks,
-                streamed=reader is not None,
-            )
-        )
+        self._count = number = self._count + 1
         started = clock.monotonic()
         told = teller.set(partial(self._tell, number))
         try:
@@ -155,6 +146,9 @@ class ModelCalls:
                 messages=len(request.messages),
                 tokens=request.tokens,
                 tools=tuple(spec.name for spec in request.tools),
+                request=request,
+                changes=_changes.get() if self._around else (),
+                marks=self.layers.marks or None,
             )
             if reader is None:
                 reply = await _answer_of(self.executor, request)
@@ -167,7 +161,6 @@ class ModelCalls:
         finally:
             teller.reset(told)
         seconds = clock.monotonic() - started
-        self.records[number - 1] = replace(self.records[number - 1], reply=reply, seconds=seconds)
         self.log.emit(
             completed,
             call=number,
@@ -175,6 +168,7 @@ class ModelCalls:
             seconds=seconds,
             usage=reply.usage,
             finish_reason=reply.finish_reason,
+            reply=reply,
             **_frames(reader),
         )
         cut = cut_in_words(request, reply)
@@ -187,16 +181,7 @@ class ModelCalls:
             fields = {**fields, "text": f"request {number}: {fields['text']}"}
         elif "call" in kind.__struct_fields__:
             fields = {**fields, "call": number}
-        self._spent(number, fields)
         self.log.emit(kind, **fields)
-
-    def _spent(self, number: int, told: dict[str, Any]) -> None:
-        """Keep what an attempt cost that gave no answer."""
-        usage = told.get("usage")
-        if usage is not None:
-            one = SpentInVain(model=told["spent_by"], usage=usage, time=clock.now())
-            record = self.records[number - 1]
-            self.records[number - 1] = replace(record, spent=(*record.spent, one))
 
     async def _read(self, request: Request, number: int, reader: _Reader) -> Message:
         """The answer of a stream whose frames go to the reader, one by one."""
@@ -248,9 +233,6 @@ class ModelCalls:
     ) -> None:
         notes = "; ".join(getattr(problem, "__notes__", ()))
         error = f"{type(problem).__name__}: {problem}{f' ({notes})' if notes else ''}"
-        self.records[number - 1] = replace(self.records[number - 1], seconds=seconds, error=error)
-        spent = spent_on(problem, request.model)
-        self._spent(number, spent)
         self.log.emit_quietly(
             kind,
             call=number,
@@ -258,7 +240,7 @@ class ModelCalls:
             seconds=seconds,
             error=error,
             cancelled=isinstance(problem, asyncio.CancelledError),
-            **spent,
+            **spent_on(problem, request.model),
             **_frames(reader),
         )
 

@@ -314,6 +314,9 @@ class LLMReadSession(OpenSession):
         self._require_loop()
         if tools is not None and params.tool_choice is not None:
             self._require_choice(params.tool_choice, tools)
+        if tools is not None and not len(tools):
+            # As after a subgraph with tools of its own: providers refuse calls beside an empty tool list.
+            messages = without_tool_parts(messages)
         return Request(
             messages=messages,
             model=self._model if model is None else model,

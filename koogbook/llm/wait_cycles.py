@@ -3,11 +3,12 @@
 Seen are the waits that end only when the task ends: ``await task``, ``asyncio.gather``, ``asyncio.wait`` for all,
 ``asyncio.wait_for``, ``asyncio.shield``, and the task groups of asyncio and anyio at the end of their block.
 
-Seen as well is the task in which a streamed answer is made, for the one who reads it (:func:`works_for`).
+Seen as well is the task in which a streamed answer is made, for the one who reads it, and the one in which a node in a
+thread lets something be done (:func:`works_for`).
 
-Not seen are a queue, an event, a condition or a future of one's own that the task would set, a thread, a subprocess,
-``asyncio.as_completed``, ``asyncio.wait`` for the first one, and what other libraries build on plain futures. A cycle
-by way of these is ended by the limit of the wait for the lock.
+Not seen are a queue, an event, a condition or a future of one's own that the task would set, other threads, a
+subprocess, ``asyncio.as_completed``, ``asyncio.wait`` for the first one, and what other libraries build on plain
+futures. A cycle by way of these is ended by the limit of the wait for the lock.
 
 It reads what asyncio keeps in attributes that are not public. Where an interpreter does not have them, the wait is
 simply not seen.
@@ -32,14 +33,14 @@ class Step(NamedTuple):
     how: str
 
 
-#: The task that a task works for: it goes on when that one hands something over.
-_workers: WeakKeyDictionary[Awaited, ReferenceType[Awaited]] = WeakKeyDictionary()
+#: The task that a task works for: it goes on when that one hands something over; and through what.
+_workers: WeakKeyDictionary[Awaited, tuple[ReferenceType[Awaited], str]] = WeakKeyDictionary()
 
 
-def works_for(worker: Awaited, employer: Awaited | None) -> None:
+def works_for(worker: Awaited, employer: Awaited | None, how: str = "a streamed answer") -> None:
     """Say that one task goes on only when another one has something for it, which asyncio does not know of."""
     if employer is not None:
-        _workers[worker] = ref(employer)
+        _workers[worker] = ref(employer), how
 
 
 def is_suspended(task: Awaited) -> bool:
@@ -102,9 +103,9 @@ def _told(goal: Awaited, came_from: dict[Awaited, tuple[Awaited, str]]) -> str:
 
 def _employers(worker: Awaited) -> Iterator[Step]:
     found = _workers.get(worker) if _workers else None
-    employer = None if found is None else found()
-    if employer is not None:
-        yield Step(employer, "a streamed answer")
+    employer = None if found is None else found[0]()
+    if found is not None and employer is not None:
+        yield Step(employer, found[1])
 
 
 def _callbacks(future: Awaited) -> list[Any]:

@@ -103,7 +103,7 @@ async def test_a_cut_that_parts_nothing_tells_nothing(make_context: Any) -> None
 async def test_open_calls_at_the_end_go_and_what_was_said_stays(make_context: Any) -> None:
     """So that the next request may be sent [SES-15, EXE-02, KB-015]."""
     history = [*HISTORY, kb.assistant("one moment", calls=[kb.ToolCall("weather", id="c2")], id="a3")]
-    context = make_context(messages=history)
+    context = make_context(messages=history, tools=[weather])
     async with context.write_session() as session:
         done = session.drop_trailing_tool_calls()
         await session.request()

@@ -22,8 +22,7 @@ from koogbook.notebook.views.lock_view.picture import lock_picture
 from koogbook.notebook.views.lock_view.state import WINDOW, lock_state
 from koogbook.notebook.views.look.glyphs import GLYPHS
 from koogbook.notebook.views.look.markup import render
-from koogbook.trace import encode_event, encode_header
-from koogbook.trace_values import LONGEST_TIME
+from koogbook.trace import LONGEST_TIME, encode_event, encode_header
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from koogbook.notebook.views.diff_view.ways import next_change, next_lost
 from koogbook.notebook.views.look.isolates import set_apart
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, percent
+from koogbook.notebook.views.recorded import recorded
 from koogbook.notebook.views.view import Action, View, run_behind, subject_of
 
 
@@ -277,22 +278,26 @@ def diff(
     must_keep: Sequence[Fact] = (),
     name: str = "",
     selected: str | None = None,
+    run_id: str | None = None,
 ) -> DiffView:
     """Two histories side by side, with the fate of each message.
 
     Args:
-        before: A run, the ledger of a compression (``run.compressions[0]``), what ``kb.compress`` gave, or any history.
+        before: A run, its events or the path of its trace, the ledger of a compression (``run.compressions[0]``), what
+            ``kb.compress`` gave, or any history.
         after: Another history, where ``before`` is one.
         compression: Which compression of the run, from 1; the last one where none is named.
         must_keep: Facts that must survive: texts, patterns, or functions of a message.
         name: What it is of.
         selected: What to show in detail: ``before:12``, ``after:4``, ``S1``, or ``S1.2`` for a sentence.
+        run_id: Which run of a trace that holds several.
 
     Raises:
         TypeError: One history alone, or a compression of something that is no run.
+        TraceError: The file is no trace, or cannot be read.
         ViewError: The run has no such compression, or there is nothing of that name to select.
     """
-    before, after = run_behind(before), run_behind(after)
+    before, after = run_behind(recorded(before, run_id)), run_behind(after)
     if isinstance(before, Run) and after is None:
         ledger = compression_of(before, compression)
         return DiffView(ledger, must_keep=must_keep, name=name, run=before, selected=selected)

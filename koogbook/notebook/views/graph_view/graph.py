@@ -8,13 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from koogbook import clock
-from koogbook.agents.run import Run
+from koogbook.agents.traced_run import TracedStrategy
 from koogbook.errors import ViewError
 from koogbook.events import Event, NodeCompleted, NodeFailed, NodeStarting
 from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element, graph_text
 from koogbook.notebook.views.look.markup import Element
+from koogbook.notebook.views.recorded import as_view_error, is_going_on, recorded
 from koogbook.notebook.views.view import Action, View, run_behind
 from koogbook.runtime.shape import GraphShape
 
@@ -74,7 +75,7 @@ class GraphView(View[GraphState]):
     @property
     def goes_on(self) -> bool:
         """While the run does."""
-        return isinstance(self._run, Run) and self._run.state == "running"
+        return is_going_on(self._run)
 
     @property
     def selected(self) -> SelectedNode | None:
@@ -152,26 +153,40 @@ class GraphView(View[GraphState]):
         return selected if any(node.path == selected for node in self._shape().nodes) else None
 
 
-def graph(strategy: Any, run: Any = None, *, selected: str | None = None) -> GraphView:
+def graph(
+    strategy: Any, run: Any = None, *, selected: str | None = None, run_id: str | None = None
+) -> GraphView:
     """The graph of a strategy, or of a run with what happened in it.
 
     Args:
-        strategy: A strategy, a run, or an agent.
-        run: A run of that strategy.
+        strategy: A strategy, a run, or an agent; or the events of a run, or the path of a trace file.
+        run: A run of that strategy, its events, or the path of its trace.
         selected: Name or path of the node to show in detail.
+        run_id: Which run of a trace that holds several.
 
     Raises:
         TypeError: It is none of these.
-        ViewError: There is no such node.
+        TraceError: The file is no trace, or cannot be read.
+        ViewError: There is no such node or run, or the trace does not hold the graph.
     """
-    of = run_behind(strategy)
-    if not hasattr(getattr(of, "strategy", of), "shape"):
-        raise TypeError(f"graph takes a strategy, a run or an agent, not {strategy!r:.60}.")
+    if run is None:
+        of = run_behind(recorded(strategy, run_id))
+    else:
+        of, run = run_behind(strategy), run_behind(recorded(run, run_id))
+    with as_view_error():
+        shape = getattr(getattr(of, "strategy", of), "shape", None)
+    if shape is None:
+        raise TypeError(
+            f"graph takes a strategy, a run or an agent, not {strategy!r:.60}. A recorded run is given by its events, "
+            "or by the path of its trace."
+        )
     return GraphView(of, run, selected=selected)
 
 
 def _node_at(strategy: Any, path: str) -> Any:
-    """The node of a strategy, or of the compiled one of a run, at a path."""
+    """The node of a strategy, or of the compiled one of a run, at a path; of a recorded one, its shape."""
+    if isinstance(strategy, TracedStrategy):
+        return next(node.shape for node in strategy.all_nodes() if node.path == path)
     graph, node = getattr(strategy, "graph", strategy), None
     for name in path.split("/")[1:]:
         node = graph.nodes[name]

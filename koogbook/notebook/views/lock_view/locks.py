@@ -30,6 +30,7 @@ from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, duration
+from koogbook.notebook.views.recorded import is_going_on, recorded
 from koogbook.notebook.views.view import Action, View
 from koogbook.trace import load_trace
 
@@ -90,7 +91,7 @@ class LockView(View[LockState]):
     @property
     def goes_on(self) -> bool:
         """While the run does."""
-        return self._run is not None and self._run.state == "running"
+        return is_going_on(self._run)
 
     @property
     def selected(self) -> SessionRow | None:
@@ -387,7 +388,11 @@ def session_numbered(value: str, order: Sequence[SessionRow]) -> SessionRow:
 
 
 def locks(
-    run: Run | Sequence[Event] | str | Path, *, selected: int | None = None, at: float | None = None
+    run: Run | Sequence[Event] | str | Path,
+    *,
+    selected: int | None = None,
+    at: float | None = None,
+    run_id: str | None = None,
 ) -> LockView:
     """The sessions of a run on its LLM contexts: who held the lock, who waited, what was committed or discarded.
 
@@ -395,17 +400,21 @@ def locks(
         run: A run, a sequence of events of one run or of several, or the path of a trace file, which is read once.
         selected: The number of the session to show in detail.
         at: The moment of a run that is over to show, in seconds since its first session.
+        run_id: Which run of events of several; all of them where none is named.
 
     Raises:
         TypeError: It is none of these.
         TraceError: The file is no trace, or cannot be read.
-        ViewError: There is no such session or moment; nothing is shown.
+        ViewError: There is no such session, moment or run; nothing is shown.
     """
+    source = Path(run).name if isinstance(run, str | Path) else ""
+    if run_id is not None:
+        run = recorded(run, run_id).events
     if isinstance(run, str | Path):
-        return LockView(load_trace(run), selected=selected, at=at, source=Path(run).name)
+        run = load_trace(run)
     if not isinstance(run, Run) and not _are_events(run):
         raise TypeError(f"locks takes a run, or a sequence of events, not {_instead(run)}")
-    return LockView(run, selected=selected, at=at)
+    return LockView(run, selected=selected, at=at, source=source)
 
 
 def _are_events(given: object) -> bool:

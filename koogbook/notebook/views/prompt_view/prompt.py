@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from koogbook.agents.run import Run
+from koogbook.agents.traced_run import TracedRun
 from koogbook.errors import ViewError
 from koogbook.llm.call_record import CallRecord
 from koogbook.llm.layers import LAYERS
@@ -23,6 +24,7 @@ from koogbook.notebook.views.prompt_view.source import CallSource, OneHistory, R
 from koogbook.notebook.views.prompt_view.state import prompt_state
 from koogbook.notebook.views.prompt_view.text import prompt_text
 from koogbook.notebook.views.prompt_view.view import prompt_element
+from koogbook.notebook.views.recorded import as_view_error, is_going_on, recorded
 from koogbook.notebook.views.view import Action, View, run_behind
 
 
@@ -302,20 +304,25 @@ def prompt(
     *,
     off: Iterable[str] = (),
     selected: int | str | None = None,
+    run_id: str | None = None,
 ) -> PromptView:
     """What the model really saw: the messages of one call in layers, tools, parameters, what was changed, the answer.
 
     Args:
-        run: A run, the handle of a watched one, ``error.run``; or any history, which is shown as it would be sent.
+        run: A run, the handle of a watched one, ``error.run``; the events of one, or the path of a trace file; or any
+            history, which is shown as it would be sent.
         call: Which call, from 1; the last one where none is named, also when there are more.
         off: Layers that are switched off: their messages are left out, and their tokens are not counted.
         selected: The position of a message to show in detail.
+        run_id: Which run of a trace that holds several.
 
     Raises:
         TypeError: It is neither a run nor a history, or a call of a history was asked for.
-        ViewError: The run has made no call, or none of this number; or there is no such layer or message.
+        TraceError: The file is no trace, or cannot be read.
+        ViewError: The run has made no call, or none of this number, or its trace does not hold them; or there is no
+            such layer or message.
     """
-    of = run_behind(run)
+    of = run_behind(recorded(run, run_id))
     if isinstance(of, Run):
         return PromptView(of, RunCalls(of), call=_number(of, call), off=off, selected=selected)
     if call is not None:
@@ -324,13 +331,14 @@ def prompt(
 
 
 def _number(run: Run, call: object) -> int | None:
-    total = len(run.calls)
+    with as_view_error():
+        total = len(run.calls)
     if not total:
-        yet = " yet" if run.state == "running" else ""
+        yet = " yet" if is_going_on(run) else ""
+        held = "" if isinstance(run, TracedRun) else " What it holds: kb.prompt(run.prompt)."
         raise ViewError(
             f"The run of session {run.session_id!r} has asked no model{yet}, so there is no prompt to show. A node "
-            "does it: async with ctx.llm.write_session() as session: await session.request(). What it holds: "
-            "kb.prompt(run.prompt)."
+            f"does it: async with ctx.llm.write_session() as session: await session.request().{held}"
         )
     if call is None:
         return None
@@ -351,7 +359,7 @@ def _history(given: Any) -> OneHistory:
             return OneHistory(messages, params, _name(given), in_object=found is not given)
     raise TypeError(
         f"prompt takes a run, or a history: a prompt, a transcript, a checkpoint or a list of messages; not "
-        f"{given!r:.60}. Nothing is shown."
+        f"{given!r:.60}. A recorded run is given by its events, or by the path of its trace. Nothing is shown."
     )
 
 

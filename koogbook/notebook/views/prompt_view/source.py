@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from koogbook.agents.run import Run
+from koogbook.agents.traced_run import TracedRun
 from koogbook.events import CompressionCompleted, LLMStreamingFrame
 from koogbook.llm.call_record import CallRecord
 from koogbook.llm.request import Request
 from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel, LLMParams
+from koogbook.notebook.views.recorded import is_going_on
 
 
 class CallSource(Protocol):
@@ -63,7 +65,7 @@ class RunCalls:
     @property
     def goes_on(self) -> bool:
         """While the run does."""
-        return self._run.state == "running"
+        return is_going_on(self._run)
 
     @property
     def records(self) -> Sequence[CallRecord]:
@@ -77,8 +79,11 @@ class RunCalls:
                 yield event.path, event.ledger
 
     def histories(self) -> Iterator[Sequence[Message]]:
-        """The committed prompt, what was compressed, and the requests."""
-        yield self._run.prompt.messages
+        """The committed prompt, or the answers of a recorded run; what was compressed, and the requests."""
+        if isinstance(self._run, TracedRun):
+            yield [record.reply for record in self.records if record.reply is not None]
+        else:
+            yield self._run.prompt.messages
         for _, ledger in self.compressions():
             yield ledger.before
         for record in self.records:

@@ -1,0 +1,106 @@
+"""A trace that is written while runs go on: each event as it comes, behind what is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from io import FileIO
+from pathlib import Path
+
+from koogbook.errors import TraceError
+from koogbook.events import Event
+from koogbook.trace.codec import TraceEncoder
+from koogbook.trace.files import not_written, require_replaceable, target_of
+from koogbook.trace.lines import encode_header
+
+
+class TraceFile:
+    """A trace file that is added to; it is opened, and made, when the first event comes.
+
+    What is there stays. A line that was broken off is ended, and what is added begins with a header.
+
+    Raises:
+        TypeError: The path is none.
+        TraceError: It holds something that is no trace, or its folder is not there.
+    """
+
+    __slots__ = ("_closed", "_encoder", "_file", "path")
+
+    def __init__(self, path: str | Path) -> None:
+        self._file: FileIO | None = None
+        self.path = target_of("Tracing", path, "Nothing was written.")
+        require_replaceable(self.path)
+        if not self.path.resolve().parent.is_dir():
+            raise TraceError(
+                f"{self.path} is in a folder that is not there. Nothing was written. Make the folder, or choose "
+                "another place."
+            )
+        self._encoder = TraceEncoder()
+        self._closed = False
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add the lines of some events, without waiting in a buffer: what is written outlives the process.
+
+        Raises:
+            TraceError: The file cannot be written, or is closed, or an event cannot stand in a trace.
+        """
+        if self._closed:
+            raise TraceError(
+                f"{self.path} is closed, since its agent is. Nothing was written. Make a new agent."
+            )
+        lines: list[bytes] = []
+        try:
+            for event in events:
+                lines += self._encoder.lines(event)
+        finally:
+            # Of several events, those before one that cannot be written are.
+            if lines:
+                self._add(lines)
+
+    def _add(self, lines: list[bytes]) -> None:
+        try:
+            if self._file is None:
+                self._file, begin = self._opened()
+                lines[:0] = begin
+            _write_all(self._file, b"".join(line + b"\n" for line in lines))
+        except (OSError, ValueError) as problem:
+            # How much of it is there is not known. What is written next stands on its own.
+            self._let_go()
+            raise not_written(self.path, problem) from problem
+
+    def close(self) -> None:
+        """Close the file; nothing can be added after that."""
+        self._closed = True
+        self._let_go()
+
+    def _opened(self) -> tuple[FileIO, list[bytes]]:
+        """The file, and the lines with which what is added begins."""
+        require_replaceable(self.path)
+        file = FileIO(self.path, "ab+")
+        try:
+            size = file.seek(0, os.SEEK_END)
+            whole = True
+            if size:
+                file.seek(size - 1)
+                whole = file.read(1) == b"\n"
+        except BaseException:
+            file.close()
+            raise
+        return file, ([] if whole else [b""]) + [encode_header()]
+
+    def __del__(self) -> None:
+        # An agent need not be closed; nothing waits to be written.
+        if self._file is not None:
+            self._file.close()
+
+    def _let_go(self) -> None:
+        self._encoder = TraceEncoder()
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]

@@ -1,0 +1,417 @@
+"""OpenTelemetry: runs as spans, by the semantic conventions for generative AI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from golden_events import golden_events
+from msgspec.structs import replace
+from traced_runs import answers, crosser, travelled, traveller
+
+import koogbook as kb
+from koogbook.agents.run import Run
+from koogbook.errors import ProviderError
+from koogbook.events import CheckpointSaved, LLMCallCompleted, RunStarting
+from koogbook.features.open_telemetry import OpenTelemetry
+from koogbook.llm.retrying import RetryingExecutor
+
+pytest.importorskip("opentelemetry.sdk.trace", reason="the extra otel is not installed")
+
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from koogbook.features.open_telemetry.spans import RunSpans
+
+Spans = list[ReadableSpan]
+
+
+@pytest.fixture
+def memory() -> InMemorySpanExporter:
+    """Where spans go."""
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def provider(memory: InMemorySpanExporter) -> Iterator[TracerProvider]:
+    """Hands each span on at once."""
+    made = TracerProvider(shutdown_on_exit=False)
+    made.add_span_processor(SimpleSpanProcessor(memory))
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def watch(provider: TracerProvider, memory: InMemorySpanExporter) -> Callable[..., Any]:
+    """Run an agent, and give the run and its spans."""
+
+    async def watched(agent: kb.Agent, **options: Any) -> tuple[Run, Spans]:
+        agent.install(OpenTelemetry(provider, on_handler_error="raise", **options))
+        run = await travelled(agent)
+        return run, list(memory.get_finished_spans())
+
+    return watched
+
+
+def named(spans: Spans, name: str) -> Spans:
+    """The spans of a name, in the order in which they began."""
+    return sorted((span for span in spans if span.name == name), key=lambda span: span.start_time or 0)
+
+
+def the(spans: Spans, name: str) -> ReadableSpan:
+    """The only one of a name."""
+    [span] = named(spans, name)
+    return span
+
+
+def of(span: ReadableSpan) -> dict[str, Any]:
+    """The attributes of a span."""
+    return dict(span.attributes or {})
+
+
+def tree(spans: Spans) -> list[str]:
+    """Spans as indented lines, in the order in which they began."""
+    lines: list[str] = []
+
+    def grow(parent: int | None, depth: int) -> None:
+        inner = [span for span in spans if (span.parent.span_id if span.parent else None) == parent]
+        for span in sorted(inner, key=lambda span: span.start_time or 0):
+            lines.append("  " * depth + span.name)
+            grow(span.context.span_id if span.context else None, depth + 1)
+
+    grow(None, 0)
+    return lines
+
+
+# ------------------------------------------------------------------------------------------- the tree
+
+
+async def test_a_run_is_a_tree_of_spans(watch: Any) -> None:
+    """Agent, strategy, nodes and subgraphs, requests and tools. [AGT-04]"""
+    _, spans = await watch(traveller())
+
+    assert tree(spans) == [
+        "invoke_agent trip",
+        "  strategy trip",
+        "    node start",
+        "    subgraph look",
+        "      node start",
+        "      node ask",
+        "        chat offline",
+        "      node call",
+        "        execute_tool weather",
+        "        execute_tool weather",
+        "        execute_tool nowhere",
+        "        chat offline",
+        "      node finish",
+        "    node tell",
+        "      chat offline",
+        "    node shorten",
+        "      chat offline",
+        "    node sum_up",
+        "    node finish",
+    ]
+
+
+async def test_branches_have_their_own_spans(watch: Any) -> None:
+    """What happens in one, at the same time as the other, stands in it. [AGT-04]"""
+    _, spans = await watch(crosser())
+    both = the(spans, "node both")
+    east, west = the(spans, "branch east"), the(spans, "branch west")
+
+    for branch, inner in (
+        (east, ["chat offline", *["execute_tool weather"] * 2, "execute_tool nowhere"]),
+        (west, ["chat offline"]),
+    ):
+        assert branch.parent is not None
+        assert both.context is not None
+        assert branch.parent.span_id == both.context.span_id
+        node = the(
+            [span for span in spans if span.parent and span.parent.span_id == branch.context.span_id],
+            branch.name.replace("branch", "node"),
+        )  # type: ignore[union-attr]
+        found = [span.name for span in spans if span.parent and span.parent.span_id == node.context.span_id]  # type: ignore[union-attr]
+        assert sorted(found) == sorted(inner)
+    assert of(west)["koogbook.branch.order"] == 1
+    assert (east.start_time or 0) < (west.end_time or 0)
+    assert (west.start_time or 0) < (east.end_time or 0)
+
+
+async def test_runs_at_once_have_their_own_trees(provider: Any, memory: Any) -> None:
+    """No span has its parent in another run. [AGT-04]"""
+    agent = crosser().install(OpenTelemetry(provider))
+    runs = await asyncio.gather(*(agent.run(text, f"chat-{text}") for text in "abc"))
+    spans = memory.get_finished_spans()
+    by_id = {span.context.span_id: span for span in spans}
+
+    for span in spans:
+        if span.parent:
+            assert of(by_id[span.parent.span_id])["koogbook.run.id"] == of(span)["koogbook.run.id"]
+    assert {of(span)["koogbook.run.id"] for span in spans} == {run.run_id for run in runs}
+    assert len({span.context.trace_id for span in spans}) == 3
+
+
+async def test_a_run_stands_in_the_span_of_its_caller(provider: Any, memory: Any) -> None:
+    """A request that a server answers, for instance. [AGT-04]"""
+    agent = crosser().install(OpenTelemetry(provider))
+    with provider.get_tracer("app").start_as_current_span("POST /chat") as outer:
+        await agent.run("x")
+
+    assert tree(memory.get_finished_spans())[:2] == ["POST /chat", "  invoke_agent trip"]
+    assert (
+        outer.get_span_context().trace_id
+        == the(memory.get_finished_spans(), "strategy trip").context.trace_id
+    )  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("make", [traveller, crosser])
+@pytest.mark.parametrize("end", ["", "error", "wait"])
+async def test_spans_have_the_times_of_the_events(watch: Any, make: Any, end: str) -> None:
+    """The run from its first event to its last, everything else within its parent; and all of them end. [AGT-04]"""
+    run, spans = await watch(make(end=end))
+    whole = the(spans, "invoke_agent trip")
+    by_id = {span.context.span_id: span for span in spans}
+
+    assert whole.start_time == round(run.events[0].time * 1e9)
+    assert whole.end_time == round(run.events[-1].time * 1e9)
+    for span in spans:
+        if span.parent:
+            outer = by_id[span.parent.span_id]
+            assert outer.start_time <= span.start_time <= span.end_time <= outer.end_time
+    started = [
+        event
+        for event in run.events
+        if event.name.endswith("Starting") and event.name not in ("SubgraphStarting", "CompressionStarting")
+    ]
+    assert len(spans) == len(started) + len(
+        [event for event in run.events if event.name == "ToolValidationFailed"]
+    )
+
+
+# ------------------------------------------------------------------------------------------- what they say
+
+
+async def test_the_run_says_whose_it_is(watch: Any) -> None:
+    """The conversation is the session. [AGT-04] [AGT-03a]"""
+    run, spans = await watch(traveller())
+    whole = the(spans, "invoke_agent trip")
+
+    assert whole.kind is SpanKind.INTERNAL
+    assert of(whole) == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.id": "trip",
+        "gen_ai.agent.name": "trip",
+        "gen_ai.conversation.id": "chat-1",
+        "gen_ai.provider.name": "koogbook",
+        "gen_ai.request.model": "offline",
+        "koogbook.run.id": run.run_id,
+        "koogbook.strategy": "trip",
+    }
+
+
+class Answering(kb.ScriptedExecutor):
+    """As a provider would: with what it counted."""
+
+    async def execute(self, request: kb.Request) -> kb.Message:
+        """What is scripted, and what it cost."""
+        reply = await super().execute(request)
+        usage = kb.Usage(100, 20, 80, 5, 7)
+        told = {"model": "large-2026", "response_id": "r1"}
+        return replace(reply, usage=usage, finish_reason="stop", metadata_json=json.dumps(told))
+
+
+async def test_a_request_says_what_was_asked_and_counted(provider: Any, memory: Any) -> None:
+    """By the names of the conventions. [AGT-04]"""
+    params = kb.LLMParams(temperature=0.5, max_tokens=300, seed=7, stop=("END",))
+    trip = kb.strategy("trip", input=str, output=str)
+
+    @trip.node
+    async def ask(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user(text))
+            return (await session.request()).text
+
+    trip.start >> ask >> trip.finish
+    agent = kb.Agent(Answering(answers), "openai-responses:large", trip, params=params)
+    await agent.install(OpenTelemetry(provider)).run("x", "chat-1")
+    spans = memory.get_finished_spans()
+    chat = the(spans, "chat large")
+
+    assert chat.kind is SpanKind.CLIENT
+    assert {name: value for name, value in of(chat).items() if not name.startswith("koogbook.")} == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "large",
+        "gen_ai.conversation.id": "chat-1",
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.request.max_tokens": 300,
+        "gen_ai.request.seed": 7,
+        "gen_ai.request.stop_sequences": ("END",),
+        "gen_ai.response.model": "large-2026",
+        "gen_ai.response.id": "r1",
+        "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 80,
+        "gen_ai.usage.cache_creation.input_tokens": 5,
+        "gen_ai.usage.reasoning.output_tokens": 7,
+    }
+    assert of(the(spans, "invoke_agent trip"))["gen_ai.usage.input_tokens"] == 100
+
+
+async def test_a_streamed_request_says_when_it_began_to_come(watch: Any) -> None:
+    """In seconds from its start. [AGT-04]"""
+    _, spans = await watch(traveller())
+    streamed = [span for span in spans if of(span).get("gen_ai.request.stream")]
+
+    assert [of(span)["koogbook.path"] for span in streamed] == ["trip/tell"]
+    assert 0 < of(streamed[0])["gen_ai.response.time_to_first_chunk"] < 1
+
+
+async def test_a_tool_says_which_call_it_was(watch: Any) -> None:
+    """Its name, and the id that the model gave it. [AGT-04]"""
+    _, spans = await watch(traveller())
+    good, bad = named(spans, "execute_tool weather")
+
+    assert (of(good)["gen_ai.operation.name"], of(good)["gen_ai.tool.name"]) == ("execute_tool", "weather")
+    assert (of(good)["gen_ai.tool.type"], of(good)["gen_ai.tool.call.id"]) == ("function", "c1")
+    assert (good.status.status_code, bad.status.status_code) == (StatusCode.UNSET, StatusCode.ERROR)
+    assert of(bad)["error.type"] == "ValueError"
+    assert of(the(spans, "execute_tool nowhere"))["error.type"] == "ToolValidationFailed"
+
+
+# ------------------------------------------------------------------------------------------- errors and cancellation
+
+
+async def test_an_error_is_on_every_span_that_it_went_through(watch: Any) -> None:
+    """With its class, and no word of it. [AGT-04]"""
+    _, spans = await watch(traveller(end="error"))
+    failed = {span.name: span for span in spans if span.status.status_code is StatusCode.ERROR}
+
+    for name in ("invoke_agent trip", "strategy trip", "node tell"):
+        assert of(failed[name])["error.type"] == "LookupError"
+        assert failed[name].status.description is None
+    assert "chat offline" not in failed
+
+
+@pytest.mark.parametrize("make", [traveller, crosser])
+async def test_a_cancelled_run_has_no_error_and_no_open_span(watch: Any, make: Any) -> None:
+    """What was stopped says so. [AGT-04]"""
+    _, spans = await watch(make(end="wait"))
+    stopped = [span.name for span in spans if of(span).get("koogbook.cancelled")]
+
+    assert {"invoke_agent trip", "strategy trip"} <= set(stopped)
+    assert len(stopped) >= 3
+    assert not any("koogbook.cut_short" in of(span) for span in spans)
+    assert all(of(span).get("error.type") in (None, "ValueError", "ToolValidationFailed") for span in spans)
+
+
+async def test_spans_that_nothing_ended_are_closed_with_the_run(provider: Any, memory: Any) -> None:
+    """And say so. [AGT-04]"""
+    run = await travelled(crosser())
+    spans = RunSpans(provider.get_tracer("x"), content=False)
+    for event in run.events:
+        if not isinstance(event, LLMCallCompleted):
+            spans.take(event)
+    cut = [span.name for span in memory.get_finished_spans() if of(span).get("koogbook.cut_short")]
+
+    assert cut == ["chat offline", "chat offline"]
+
+
+async def test_retries_and_compressions_are_events_of_their_spans(watch: Any) -> None:
+    """With numbers, and the class of the error. [AGT-04]"""
+
+    class Once(kb.ScriptedExecutor):
+        """Fails at the first time."""
+
+        failed = False
+
+        async def execute(self, request: kb.Request) -> kb.Message:
+            if not self.failed:
+                self.failed = True
+                raise ProviderError("busy with Bonn", kind="overloaded", model="acme:a")
+            return await super().execute(request)
+
+    executor = RetryingExecutor(Once(answers), first_wait=0.001)
+    _, spans = await watch(traveller(executor=executor))
+    told = {event.name: (span.name, dict(event.attributes or {})) for span in spans for event in span.events}
+
+    span, attributes = told["koogbook.retry"]
+    assert (span, attributes["koogbook.attempt"], attributes["error.type"]) == (
+        "chat offline",
+        1,
+        "ProviderError",
+    )
+    span, attributes = told["koogbook.compression"]
+    assert (span, attributes["koogbook.compression.status"]) == ("node shorten", "applied")
+    assert "Bonn" not in str(told)
+
+
+async def test_checkpoints_are_events_of_the_node(provider: Any, memory: Any) -> None:
+    """Saved after it, within the strategy. [AGT-04]"""
+    agent = traveller().install(kb.Persistence(kb.MemoryCheckpoints()))
+    run = await travelled(agent.install(OpenTelemetry(provider)))
+    told = [event for span in memory.get_finished_spans() for event in span.events]
+    saved = [event for event in told if event.name == "koogbook.checkpoint.saved"]
+
+    assert len(saved) == len([event for event in run.events if isinstance(event, CheckpointSaved)]) > 0
+
+
+# ------------------------------------------------------------------------------------------- content
+
+
+async def test_no_span_holds_content_unless_it_is_wanted(watch: Any) -> None:
+    """Neither messages, nor arguments, results or the texts of errors. [AGT-04] [EXE-06]"""
+    for end in ("", "error"):
+        _, spans = await watch(traveller(end=end))
+        said = " ".join(span.to_json() for span in spans)
+
+        for word in ("Bonn", "coat", "rain", "brief", "slowly", "Nowhere", "such place", "on offer"):
+            assert word not in said
+
+
+async def test_content_is_in_the_form_of_the_conventions(watch: Any) -> None:
+    """Messages with role and parts, calls with their arguments, results. [AGT-04]"""
+    _, spans = await watch(traveller(), capture_content=True)
+    first, second, *_ = named(spans, "chat offline")
+    good, bad = named(spans, "execute_tool weather")
+    whole = the(spans, "invoke_agent trip")
+
+    asked = json.loads(of(first)["gen_ai.input.messages"])
+    assert asked[0] == {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]}
+    [answer] = json.loads(of(first)["gen_ai.output.messages"])
+    assert answer["finish_reason"] == "stop"
+    assert answer["parts"][0] == {
+        "type": "tool_call",
+        "id": "c1",
+        "name": "weather",
+        "arguments": {"city": "Bonn"},
+    }
+    assert json.loads(of(second)["gen_ai.input.messages"])[4]["parts"] == [
+        {"type": "tool_call_response", "id": "c1", "response": "rain"}
+    ]
+    assert json.loads(of(first)["gen_ai.tool.definitions"])[0]["name"] == "weather"
+    assert (of(good)["gen_ai.tool.call.arguments"], of(good)["gen_ai.tool.call.result"]) == (
+        '{"city":"Bonn"}',
+        "rain",
+    )
+    assert bad.status.description == "ValueError: there is no such place"
+    assert json.loads(of(whole)["gen_ai.input.messages"])[0]["parts"][0]["content"] == "Where is Bonn?"
+    assert json.loads(of(whole)["gen_ai.output.messages"])[0]["role"] == "assistant"
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_every_kind_of_event_is_taken(provider: Any, memory: Any, content: bool) -> None:
+    """Whatever stands in it, and in whatever order it comes. [AGT-04]"""
+    spans = RunSpans(provider.get_tracer("x"), content=content)
+    events = golden_events()
+    for event in [*(one for one in events if isinstance(one, RunStarting)), *events]:
+        spans.take(event)
+
+    for span in memory.get_finished_spans():
+        json.loads(span.to_json())
