@@ -67,7 +67,7 @@ class Storage:
     another type by now, or a field that was not stored got its default.
     """
 
-    __slots__ = ("_encoded", "_keys", "_left_out", "_shapes", "_values", "on_note")
+    __slots__ = ("_encoded", "_keys", "_left_out", "_shapes", "_values", "on_note", "told_shared")
 
     def __init__(self) -> None:
         self._keys: dict[str, StorageKey[Any]] = {}
@@ -76,6 +76,8 @@ class Storage:
         self._left_out: frozenset[str] = frozenset()
         self._shapes: dict[str, str] = {}
         self.on_note: Callable[[str, str], None] | None = None
+        #: The names of which it was told that branches of a parallel block share their object; one set for all copies.
+        self.told_shared: set[str] = set()
 
     def get(self, key: StorageKey[T]) -> T | None:
         """The value, or None.
@@ -112,7 +114,7 @@ class Storage:
         Raises:
             StorageKeyError: The name is in use with another type.
         """
-        self._claim(key)
+        self.claim(key)
         self._encoded.pop(key.name, None)
         self._values[key.name] = value
 
@@ -137,6 +139,59 @@ class Storage:
     def restored_shapes(self) -> Mapping[str, str]:
         """The types of the keys that were used before a restart, by name, in words."""
         return self._shapes
+
+    def key(self, name: str) -> StorageKey[Any]:
+        """The key that a name was used with in this run.
+
+        Raises:
+            KeyError: It was not used.
+        """
+        return self._keys[name]
+
+    @property
+    def size(self) -> int:
+        """How many names have a value."""
+        return len(self._values) + len(self._encoded)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything in it was asked for or set; otherwise all of it is encoded."""
+        return bool(self._values)
+
+    @property
+    def used(self) -> Mapping[str, tuple[StorageKey[Any], Any]]:
+        """Key and object of each name that has a value and was asked for or set; the others are still encoded."""
+        return {name: (self._keys[name], value) for name, value in self._values.items()}
+
+    def copy_of(self, entries: Mapping[str, bytes], shared: Mapping[str, Any]) -> Storage:
+        """A storage that knows the same keys and begins with these entries, and these objects as they are.
+
+        The entries are decoded when they are asked for, each copy into objects of its own.
+        """
+        made = Storage()
+        made._keys = self._keys.copy()
+        made._encoded = {**entries}
+        made._values = {**shared}
+        made._left_out = self._left_out
+        made._shapes = self._shapes
+        made.on_note = self.on_note
+        made.told_shared = self.told_shared
+        return made
+
+    def encoded_entry(self, name: str) -> bytes | None:
+        """The value under a name as bytes; None where there is none.
+
+        Raises:
+            UnencodableValueError: It cannot be encoded.
+        """
+        if name in self._values:
+            return encode_state(self._values[name], self._keys[name].type)
+        return self._encoded.get(name)
+
+    def discard(self, name: str) -> None:
+        """Take out what is under a name, if there is anything."""
+        self._values.pop(name, None)
+        self._encoded.pop(name, None)
 
     def to_encoded(self) -> tuple[dict[str, bytes], dict[str, str]]:
         """All entries as bytes, and the reason for each one that cannot be: ``(entries, left_out)``."""
@@ -168,7 +223,7 @@ class Storage:
         self._left_out = frozenset(left_out)
 
     def _find(self, key: StorageKey[Any]) -> Any:
-        self._claim(key)
+        self.claim(key)
         if key.name in self._values:
             return self._values[key.name]
         body = self._encoded.get(key.name)
@@ -182,7 +237,12 @@ class Storage:
             self._note("field filled in", f"storage key {key.name}: {note}")
         return value
 
-    def _claim(self, key: StorageKey[Any]) -> None:
+    def claim(self, key: StorageKey[Any]) -> None:
+        """Say that a name is used with this type.
+
+        Raises:
+            StorageKeyError: It is in use with another one, or this is no key.
+        """
         if not isinstance(key, StorageKey):
             raise StorageKeyError(
                 f"ctx.storage takes a key, not {key!r:.60}. Make one: kb.storage_key('count', int)."

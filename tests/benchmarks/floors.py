@@ -11,7 +11,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from harness import Measures
-from workload import LOOP_STEPS, SAVED_STEPS, TEXTS, bytes_in, fresh_folder, summed_up
+from workload import (
+    BRANCH_SECONDS,
+    BRANCHES,
+    LINE_NODES,
+    LOOP_STEPS,
+    SAVED_STEPS,
+    TEXTS,
+    bytes_in,
+    fresh_folder,
+    over_the_ideal,
+    summed_up,
+)
 
 from koogbook.messages.message import Message
 
@@ -47,6 +58,22 @@ def await_per_step() -> Measures:
     return {"seconds": asyncio.run(loop())}
 
 
+def list_of_nodes() -> Measures:
+    """A list of functions, awaited one after the other: neither names nor edges."""
+
+    async def run() -> Measures:
+        started = time.perf_counter()
+        nodes = [_count_up for _ in range(LINE_NODES)]
+        built = time.perf_counter() - started
+        state = {"n": 0}
+        started = time.perf_counter()
+        for node in nodes:
+            state = await node(state)
+        return {"seconds": built, "run": time.perf_counter() - started}
+
+    return asyncio.run(run())
+
+
 def task_per_step() -> Measures:
     """Every step is an asyncio task of its own."""
 
@@ -58,6 +85,22 @@ def task_per_step() -> Measures:
         return time.perf_counter() - started
 
     return {"seconds": asyncio.run(loop())}
+
+
+def gathered_branches() -> Measures:
+    """A task for each branch, and the sum of what they give."""
+
+    async def branch(number: int) -> int:
+        await asyncio.sleep(BRANCH_SECONDS)
+        return number
+
+    async def run() -> float:
+        started = time.perf_counter()
+        given = await asyncio.gather(*(branch(number) for number in range(BRANCHES)))
+        assert sum(given) == sum(range(BRANCHES))
+        return time.perf_counter() - started
+
+    return over_the_ideal(asyncio.run(run()))
 
 
 def content_addressed(synchronous: str) -> Callable[[], Measures]:

@@ -7,12 +7,24 @@ import logging
 import operator
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 
 from harness import Measures, is_installed
-from workload import LOOP_STEPS, SAVED_STEPS, TEXTS, bytes_in, fresh_folder, summed_up
+from workload import (
+    BRANCH_SECONDS,
+    BRANCHES,
+    LINE_NODES,
+    LOOP_STEPS,
+    SAVED_STEPS,
+    TEXTS,
+    bytes_in,
+    fresh_folder,
+    over_the_ideal,
+    summed_up,
+)
 
 # Peers that report their use over the network would measure that as well.
 for _name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "BURR_TELEMETRY_ENABLED"):
@@ -95,6 +107,36 @@ def burr_loop() -> Measures:
     return {"seconds": asyncio.run(run())}
 
 
+def burr_line() -> Measures:
+    _quiet_burr()
+    from burr.core import ApplicationBuilder, action
+
+    @action(reads=["n"], writes=["n"])
+    async def count_up(state: Any) -> Any:
+        return state.update(n=state["n"] + 1)
+
+    names = [f"n{number}" for number in range(LINE_NODES)]
+    started = time.perf_counter()
+    application = (
+        ApplicationBuilder()
+        .with_actions(**dict.fromkeys(names, count_up))
+        .with_transitions(*pairwise(names))
+        .with_state(n=0)
+        .with_entrypoint(names[0])
+        .build()
+    )
+    built = time.perf_counter() - started
+
+    async def run() -> float:
+        started = time.perf_counter()
+        _, _, state = await application.arun(halt_after=[names[-1]])
+        seconds = time.perf_counter() - started
+        assert state["n"] == LINE_NODES
+        return seconds
+
+    return {"seconds": built, "run": asyncio.run(run())}
+
+
 def pydantic_graph_loop() -> Measures:
     import pydantic_graph
 
@@ -125,6 +167,124 @@ def pydantic_graph_loop() -> Measures:
         return seconds
 
     return {"seconds": asyncio.run(run())}
+
+
+async def _sleep_and_give(number: int) -> int:
+    await asyncio.sleep(BRANCH_SECONDS)
+    return number
+
+
+def _timed(run: Callable[[], Awaitable[int]]) -> Measures:
+    """Measure branches that are set up already, and whose numbers ``run`` gives added up."""
+
+    async def timed() -> float:
+        started = time.perf_counter()
+        total = await run()
+        seconds = time.perf_counter() - started
+        assert total == sum(range(BRANCHES))
+        return seconds
+
+    return over_the_ideal(asyncio.run(timed()))
+
+
+def langgraph_branches() -> Measures:
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import Send
+
+    async def branch(state: Any) -> Any:
+        return {"numbers": [await _sleep_and_give(state["number"])]}
+
+    graph = StateGraph(
+        TypedDict("NumbersState", {"numbers": Annotated[list, operator.add]})  # type: ignore[operator]
+    )
+    graph.add_node("split", lambda state: {})
+    graph.add_node("branch", branch)
+    graph.add_edge(START, "split")
+    graph.add_conditional_edges(
+        "split", lambda state: [Send("branch", {"number": number}) for number in range(BRANCHES)], ["branch"]
+    )
+    graph.add_edge("branch", END)
+    compiled = graph.compile()
+
+    async def run() -> int:
+        return sum((await compiled.ainvoke({"numbers": []}))["numbers"])
+
+    return _timed(run)
+
+
+def burr_branches() -> Measures:
+    _quiet_burr()
+    from burr.core import ApplicationBuilder, action
+    from burr.core.parallelism import MapStates
+
+    @action(reads=["number"], writes=["given"])
+    async def branch(state: Any) -> Any:
+        return state.update(given=await _sleep_and_give(state["number"]))
+
+    class Branches(MapStates):  # type: ignore[misc]
+        @property
+        def reads(self) -> list[str]:
+            return []
+
+        @property
+        def writes(self) -> list[str]:
+            return ["total"]
+
+        def action(self, state: Any, inputs: Any) -> Any:
+            return branch
+
+        async def states(self, state: Any, context: Any, inputs: Any) -> Any:
+            for number in range(BRANCHES):
+                yield state.update(number=number)
+
+        async def reduce(self, state: Any, states: Any) -> Any:
+            return state.update(total=sum([one["given"] async for one in states]))
+
+        def is_async(self) -> bool:
+            return True
+
+    application = (
+        ApplicationBuilder()
+        .with_actions(branches=Branches())
+        .with_transitions()
+        .with_state(number=0)
+        .with_entrypoint("branches")
+        .build()
+    )
+
+    async def run() -> int:
+        _, _, state = await application.arun(halt_after=["branches"])
+        return int(state["total"])
+
+    return _timed(run)
+
+
+def pydantic_graph_branches() -> Measures:
+    import pydantic_graph
+
+    builder = pydantic_graph.GraphBuilder(input_type=int, output_type=list[int])
+
+    async def split(ctx: Any) -> list[int]:
+        return list(range(BRANCHES))
+
+    async def branch(ctx: Any) -> int:
+        return await _sleep_and_give(ctx.inputs)
+
+    first = builder.step(split, node_id="split")
+    mapped = builder.step(branch, node_id="branch")
+    joined = builder.join(pydantic_graph.reduce_list_append, initial_factory=list[int])
+    builder.add(
+        builder.edge_from(builder.start_node).to(first),
+        builder.edge_from(first).map().to(mapped),
+        builder.edge_from(mapped).to(joined),
+        builder.edge_from(joined).to(builder.end_node),
+    )
+    graph = builder.build()
+
+    async def run() -> int:
+        return sum(await graph.run(inputs=0))
+
+    return _timed(run)
 
 
 def langgraph_saving(channel: str) -> Callable[[], Measures]:

@@ -1,4 +1,4 @@
-"""PRF-02: the cost of a step of a strategy that does nothing."""
+"""PRF-02: the cost of a step of a strategy that does nothing, and of building one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 import floors
 import peers
 from harness import Bound, Case, Column, Measures, Table
-from workload import LOOP_STEPS
+from workload import LINE_NODES, LOOP_STEPS
 
 import koogbook as kb
+from koogbook.runtime.compiled import compile_strategy
 
 OWN = "koogbook, a listener, all events kept"
 FLOOR = "one asyncio task per step"
 LEAST = "nodes awaited directly"
+BUILT = "koogbook, plain functions"
+TYPED = "koogbook, annotated functions"
+LIST = "a list of functions"
 
 
 def counting_strategy() -> kb.Strategy:
@@ -86,4 +90,58 @@ def table() -> Table:
         ],
         missing=[name for name, there, _ in known if not there],
         notes=["peers run without listeners or a record of events."],
+    )
+
+
+def koogbook_line(function: Any) -> Measures:
+    """Define, check and compile a line of nodes, then run it once as the first run of an agent."""
+    started = time.perf_counter()
+    line = kb.strategy("line")
+    nodes = [line.node(function, name=f"n{number}") for number in range(LINE_NODES)]
+    last = line.start
+    for node in nodes:
+        last = last >> node
+    last >> line.finish
+    compile_strategy(line)
+    built = time.perf_counter() - started
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", line, max_iterations=LINE_NODES)
+
+    async def run() -> float:
+        started = time.perf_counter()
+        done = await agent.run(0)
+        seconds = time.perf_counter() - started
+        assert done.output == LINE_NODES
+        return seconds
+
+    return {"seconds": built, "run": asyncio.run(run())}
+
+
+async def _plain(ctx, number):  # type: ignore[no-untyped-def]
+    return number + 1
+
+
+async def _typed(ctx: kb.Context, number: int) -> int:
+    return number + 1
+
+
+def build_table() -> Table:
+    return Table(
+        statement="BUILD",
+        title=f"a line of {LINE_NODES:,} nodes, built and run once",
+        cases=[
+            Case(BUILT, "koogbook", lambda: koogbook_line(_plain)),
+            Case(TYPED, "koogbook", lambda: koogbook_line(_typed)),
+            Case(LIST, "floor", floors.list_of_nodes),
+            *([Case("burr", "peer", peers.burr_line)] if peers.BURR else []),
+        ],
+        columns=[
+            Column("seconds", "ms to build", 1e-3, 2),
+            Column("run", "us a node to run", 1e-6 * LINE_NODES, 2),
+        ],
+        bounds=[
+            Bound(BUILT, "burr", 1.0),
+            Bound(BUILT, "burr", 0.3, "run", "a run of it / burr"),
+        ],
+        missing=[] if peers.BURR else ["burr"],
+        notes=["burr's actions declare which fields they read and write, and check no types."],
     )

@@ -20,6 +20,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[2]))
 import prf_01_import
 import prf_02_steps
 import prf_03_checkpoints
+import prf_07_branches
 import prf_08_diff
 import prf_13_notebook
 import prf_sessions
@@ -29,7 +30,9 @@ from harness import LEAST_ROUNDS, Table, as_data, machine, measure, print_machin
 GROUPS: tuple[tuple[tuple[str, ...], Callable[[], Sequence[Table]]], ...] = (
     (("PRF-01",), lambda: [prf_01_import.table()]),
     (("PRF-02",), lambda: [prf_02_steps.table()]),
+    (("BUILD",), lambda: [prf_02_steps.build_table()]),
     (("PRF-03", "PRF-04"), prf_03_checkpoints.tables),
+    (("PRF-07",), lambda: [prf_07_branches.table()]),
     (("PRF-08",), lambda: [prf_08_diff.table()]),
     (("PRF-13",), prf_13_notebook.tables),
     (("SES-SPEED",), lambda: [prf_sessions.table()]),

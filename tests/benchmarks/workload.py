@@ -10,7 +10,10 @@ from pathlib import Path
 from harness import Measures
 
 LOOP_STEPS = 10_000
+LINE_NODES = 1_000
 SAVED_STEPS = 1_000
+BRANCHES = 100
+BRANCH_SECONDS = 0.01
 _EDGE = 100
 _MESSAGE_LENGTH = 500
 
@@ -46,3 +49,8 @@ def summed_up(seconds: float, marks: Sequence[float], size: int, closing: float 
     if closing is not None:
         measured["with_close"] = seconds + closing
     return measured
+
+
+def over_the_ideal(seconds: float) -> Measures:
+    """Branches that all sleep at once take as long as one of them, at best."""
+    return {"seconds": seconds, "over": seconds - BRANCH_SECONDS}

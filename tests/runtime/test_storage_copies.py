@@ -1,0 +1,185 @@
+"""Copies of a storage, and what was changed in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import koogbook as kb
+from koogbook.errors import StorageKeyError
+from koogbook.runtime.storage import Storage
+from koogbook.runtime.storage_copies import REMOVED, StorageCopies, apply, lost_in, united
+from koogbook.state.codec import encode_state
+
+NOTES = kb.storage_key("notes", list[str])
+COUNT = kb.storage_key("count", int)
+ANY = kb.storage_key("any", dict)
+
+
+class Client:
+    """What has no encoding."""
+
+
+CLIENT = kb.storage_key("client", Client)
+
+
+def _copies(base: Storage, told: list[str] | None = None) -> StorageCopies:
+    return StorageCopies(base, lambda kind, text: told.append(text) if told is not None else None)
+
+
+def _filled() -> Storage:
+    base = Storage()
+    base.set(NOTES, ["a"])
+    base.set(COUNT, 1)
+    return base
+
+
+def _changed(copies: StorageCopies, storage: Storage) -> dict[str, Any]:
+    return {name: change.value for name, change in copies.changes_in(storage).items()}
+
+
+def test_a_copy_has_the_values_in_objects_of_its_own() -> None:
+    """Equal ones, in each copy others [GRA-08]."""
+    base = _filled()
+    copies = _copies(base)
+    one, other = copies.copy(), copies.copy()
+
+    assert one.get(NOTES) == other.get(NOTES) == ["a"]
+    assert len({id(storage.get(NOTES)) for storage in (base, one, other)}) == 3
+
+
+def test_a_copy_is_of_the_moment() -> None:
+    """What becomes of the storage afterwards is not in it [GRA-08]."""
+    base = _filled()
+    copies = _copies(base)
+    base.get_value(NOTES).append("later")
+
+    assert copies.copy().get(NOTES) == ["a"]
+
+
+def test_a_copy_knows_the_types_of_all_names() -> None:
+    """Also of those without a value [GRA-11]."""
+    base = _filled()
+    base.get(ANY)
+
+    with pytest.raises(StorageKeyError):
+        _copies(base).copy().set(kb.storage_key("any", str), "x")
+
+
+def test_a_copy_of_a_restored_storage_says_what_could_not_be_saved() -> None:
+    """As the restored one does [PER-03]."""
+    base = Storage()
+    base.load_encoded({}, ("count",))
+
+    with pytest.raises(StorageKeyError, match="could not be encoded"):
+        _copies(base).copy().get_value(COUNT)
+
+
+@pytest.mark.parametrize(
+    ("use", "changed"),
+    [
+        (lambda storage: None, {}),
+        (lambda storage: storage.get(NOTES), {}),
+        (lambda storage: storage.set(NOTES, ["a"]), {}),
+        (lambda storage: (storage.remove(NOTES), storage.set(NOTES, ["a"])), {}),
+        (lambda storage: storage.set(NOTES, ["b"]), {"notes": ["b"]}),
+        (lambda storage: storage.get(NOTES).append("b"), {"notes": ["a", "b"]}),
+        (lambda storage: storage.remove(NOTES), {"notes": REMOVED}),
+        (lambda storage: storage.remove(ANY), {}),
+        (lambda storage: storage.set(ANY, {}), {"any": {}}),
+    ],
+)
+def test_what_was_changed_is_found_by_what_is_left(use: Any, changed: dict[str, Any]) -> None:
+    """In place, anew, taken out; not what was only read or written again [GRA-08]."""
+    copies = _copies(_filled())
+    copy = copies.copy()
+    use(copy)
+
+    assert _changed(copies, copy) == changed
+
+
+def test_an_object_without_an_encoding_is_the_same_in_all_copies() -> None:
+    """It is told once, and has changed when it is another one [GRA-08]."""
+    base, told = _filled(), []
+    client = Client()
+    base.set(CLIENT, client)
+    copies = _copies(base, told)
+    _copies(base, told)
+    copy, other = copies.copy(), copies.copy()
+    other.set(CLIENT, Client())
+
+    assert copy.get(CLIENT) is client
+    assert _changed(copies, copy) == {}
+    assert list(_changed(copies, other)) == ["client"]
+    assert [text.split()[0] for text in told] == ["client"]
+
+
+def test_an_object_without_an_encoding_can_be_taken_out() -> None:
+    """And that is a change [GRA-08]."""
+    base = Storage()
+    base.set(CLIENT, Client())
+    copies = _copies(base)
+    copy = copies.copy()
+    copy.remove(CLIENT)
+
+    assert _changed(copies, copy) == {"client": REMOVED}
+
+
+def test_reading_what_an_older_version_has_stored_is_no_change() -> None:
+    """Though it is stored with one more field from now on [GRA-12]."""
+
+    @dataclass
+    class Seat:
+        row: int
+        letter: str = "A"
+
+    key = kb.storage_key("seat", Seat)
+    base = Storage()
+    stored = encode_state(Seat(7), Seat).replace(b',"letter":"A"', b"")
+    assert b"letter" not in stored
+    base.load_encoded({"seat": stored})
+    copies = _copies(base)
+    copy, other = copies.copy(), copies.copy()
+    assert copy.get(key) == Seat(7)
+    other.set(key, Seat(8))
+
+    assert _changed(copies, copy) == {}
+    assert _changed(copies, other) == {"seat": Seat(8)}
+
+
+def test_changes_are_put_back_as_the_objects_that_they_are() -> None:
+    """With their keys, and what was taken out is gone [GRA-08]."""
+    base = _filled()
+    copies = _copies(base)
+    copy = copies.copy()
+    made = {"x": 1}
+    copy.set(ANY, made)
+    copy.remove(NOTES)
+    apply(base, copies.changes_in(copy))
+
+    assert base.get(ANY) is made
+    assert set(base.names) == {"any", "count"}
+    assert ANY in base.keys
+
+
+def test_what_a_storage_holds_is_not_lost_in_it() -> None:
+    """By what it is, not by which object [GRA-08]."""
+    base = _filled()
+    copies = _copies(base)
+    copy = copies.copy()
+    copy.set(NOTES, ["new"])
+    copy.set(COUNT, 2)
+    copy.set(CLIENT, Client())
+    base.set(NOTES, ["new"])
+    changes = copies.changes_in(copy)
+
+    assert lost_in(base, changes) == ["count", "client"]
+    assert lost_in(base, changes, ["client"]) == ["count"]
+
+
+async def test_a_union_of_nothing_changes_nothing() -> None:
+    """The empty one too [GRA-08]."""
+    assert (await united([], "error", "block")).changes == {}
+    assert (await united([("a", {}), ("b", {})], "last", "block")).changes == {}
