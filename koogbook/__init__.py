@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from koogbook import errors as errors
     from koogbook import events as events
     from koogbook.agents.agent import Agent as Agent
+    from koogbook.agents.ready import chat_strategy as chat_strategy
+    from koogbook.agents.ready import react_strategy as react_strategy
     from koogbook.agents.ready import single_run_strategy as single_run_strategy
     from koogbook.agents.run import Run as Run
+    from koogbook.agents.traced_run import TracedRun as TracedRun
+    from koogbook.agents.traced_run import load_run as load_run
     from koogbook.clock import FixedClock as FixedClock
     from koogbook.clock import deterministic as deterministic
     from koogbook.compression.compose import compose as compose
@@ -26,10 +30,14 @@ if TYPE_CHECKING:
     from koogbook.compression.strategies import WholeHistory as WholeHistory
     from koogbook.compression.strategies import summarise as summarise
     from koogbook.errors import KoogbookError as KoogbookError
+    from koogbook.features.event_handler import EventHandler as EventHandler
+    from koogbook.features.open_telemetry.feature import OpenTelemetry as OpenTelemetry
     from koogbook.features.persistence.checkpoint import Checkpoint as Checkpoint
     from koogbook.features.persistence.checkpoint import CheckpointInfo as CheckpointInfo
     from koogbook.features.persistence.feature import Persistence as Persistence
     from koogbook.features.persistence.storage import NoPersistence as NoPersistence
+    from koogbook.features.tool_journal import ToolJournal as ToolJournal
+    from koogbook.features.tracing import Tracing as Tracing
     from koogbook.fresh_folder import scratch as scratch
     from koogbook.llm.cached import CachedExecutor as CachedExecutor
     from koogbook.llm.executor import EndFrame as EndFrame
@@ -81,12 +89,32 @@ if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy as Strategy
     from koogbook.runtime.builder import strategy as strategy
     from koogbook.runtime.context import Context as Context
+    from koogbook.runtime.merges import BranchResult as BranchResult
+    from koogbook.runtime.merges import fold as fold
+    from koogbook.runtime.merges import merge as merge
+    from koogbook.runtime.merges import select_by as select_by
+    from koogbook.runtime.merges import select_by_index as select_by_index
+    from koogbook.runtime.merges import select_by_max as select_by_max
+    from koogbook.runtime.parallel_options import union as union
+    from koogbook.runtime.ready import calls_tool as calls_tool
+    from koogbook.runtime.ready import has_text as has_text
     from koogbook.runtime.ready import has_tool_calls as has_tool_calls
     from koogbook.runtime.ready import history_over as history_over
+    from koogbook.runtime.ready import is_instance as is_instance
+    from koogbook.runtime.ready import not_ as not_
+    from koogbook.runtime.ready import tools_failed as tools_failed
+    from koogbook.runtime.ready import tools_succeeded as tools_succeeded
     from koogbook.runtime.storage import storage_key as storage_key
+    from koogbook.runtime.storage_copies import REMOVED as REMOVED
+    from koogbook.runtime.task_subgraphs import CriticResult as CriticResult
+    from koogbook.runtime.tools_for_task import tools_for_task as tools_for_task
     from koogbook.storage.memory_checkpoints import MemoryCheckpoints as MemoryCheckpoints
+    from koogbook.storage.memory_journal import MemoryJournal as MemoryJournal
     from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints as SqliteCheckpoints
+    from koogbook.storage.sqlite_journal import SqliteJournal as SqliteJournal
+    from koogbook.tools.journal import ToolExecution as ToolExecution
     from koogbook.tools.tool import Tool as Tool
+    from koogbook.tools.tool import ToolException as ToolException
     from koogbook.tools.tool import tool as tool
     from koogbook.trace import load_trace as load_trace
     from koogbook.trace import save_trace as save_trace
@@ -109,8 +137,11 @@ _HOMES = {
     "as_transcript": "transcripts.load",
     "assistant": "messages.message",
     "Attachment": "messages.parts",
+    "BranchResult": "runtime.merges",
     "BrokenAnswer": "llm.scripted",
     "CachedExecutor": "llm.cached",
+    "calls_tool": "runtime.ready",
+    "chat_strategy": "agents.ready",
     "check_facts": "compression.fact_check",
     "Checkpoint": "features.persistence.checkpoint",
     "CheckpointInfo": "features.persistence.checkpoint",
@@ -120,46 +151,58 @@ _HOMES = {
     "Compressed": "compression.compress",
     "Context": "runtime.context",
     "count_tokens_with": "messages.token_counters",
+    "CriticResult": "runtime.task_subgraphs",
     "deterministic": "clock",
     "diff": "notebook.views.diff_view.diff",
     "EncoderCounter": "messages.token_counters",
     "EndFrame": "llm.executor",
     "errors": "",
     "estimate_tokens": "messages.tokens",
+    "EventHandler": "features.event_handler",
     "events": "",
     "export_transcript": "transcripts.export",
     "ExtractiveExecutor": "llm.extractive",
     "FallbackExecutor": "llm.fallback",
     "Feature": "pipeline",
     "FixedClock": "clock",
+    "fold": "runtime.merges",
     "graph": "notebook.views.graph_view.graph",
     "groups": "messages.pairing",
+    "has_text": "runtime.ready",
     "has_tool_calls": "runtime.ready",
     "history_over": "runtime.ready",
     "HistoryCompressionStrategy": "compression.strategies",
     "InstalledFeature": "pipeline",
     "Interceptor": "pipeline",
+    "is_instance": "runtime.ready",
     "KoogbookError": "errors",
     "layer_tag": "llm.layers",
     "LLModel": "messages.model",
     "LLMParams": "messages.model",
+    "load_run": "agents.traced_run",
     "load_trace": "trace",
     "load_transcript": "transcripts.load",
     "load_transcripts": "transcripts.load",
     "lock_race": "notebook.views.lab_view.lock_race",
     "locks": "notebook.views.lock_view.locks",
     "MemoryCheckpoints": "storage.memory_checkpoints",
+    "MemoryJournal": "storage.memory_journal",
+    "merge": "runtime.merges",
     "Message": "messages.message",
     "NoCompression": "compression.strategies",
     "NoPersistence": "features.persistence.storage",
+    "not_": "runtime.ready",
     "OfflineExecutor": "llm.offline",
+    "OpenTelemetry": "features.open_telemetry.feature",
     "Persistence": "features.persistence.feature",
     "price_of": "llm.prices",
     "Prompt": "messages.prompt",
     "prompt": "notebook.views.prompt_view.prompt",
     "ProviderExecutor": "llm.providers.executor",
+    "react_strategy": "agents.ready",
     "Reasoning": "messages.parts",
     "ReasoningFrame": "llm.executor",
+    "REMOVED": "runtime.storage_copies",
     "repair_pairs": "transcripts.repair",
     "Request": "llm.request",
     "RetryingExecutor": "llm.retrying",
@@ -170,8 +213,12 @@ _HOMES = {
     "save_transcripts": "transcripts.export",
     "scratch": "fresh_folder",
     "ScriptedExecutor": "llm.scripted",
+    "select_by": "runtime.merges",
+    "select_by_index": "runtime.merges",
+    "select_by_max": "runtime.merges",
     "single_run_strategy": "agents.ready",
     "SqliteCheckpoints": "storage.sqlite_checkpoints",
+    "SqliteJournal": "storage.sqlite_journal",
     "storage_key": "runtime.storage",
     "Strategy": "runtime.builder",
     "strategy": "runtime.builder",
@@ -188,9 +235,18 @@ _HOMES = {
     "ToolCall": "messages.parts",
     "ToolCallFrame": "llm.executor",
     "ToolChoice": "messages.model",
+    "ToolException": "tools.tool",
+    "ToolExecution": "tools.journal",
+    "ToolJournal": "features.tool_journal",
     "ToolResult": "messages.parts",
+    "tools_failed": "runtime.ready",
+    "tools_for_task": "runtime.tools_for_task",
+    "tools_succeeded": "runtime.ready",
+    "TracedRun": "agents.traced_run",
+    "Tracing": "features.tracing",
     "Transcript": "transcripts.transcript",
     "UNCHANGED": "compression.strategies",
+    "union": "runtime.parallel_options",
     "Usage": "messages.message",
     "user": "messages.message",
     "View": "notebook.views.view",

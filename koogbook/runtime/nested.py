@@ -9,7 +9,7 @@ from typing import Any
 from koogbook.events import SubgraphCompleted, SubgraphFailed, SubgraphStarting
 from koogbook.runtime.compiled import CompiledNode
 from koogbook.runtime.context import Context
-from koogbook.runtime.own_context import enter, hand_back
+from koogbook.runtime.own_context import OwnContext, enter, hand_back
 
 #: Runs the graph of a node on a context, from its start or from where the run was resumed.
 Go = Callable[[Context], Awaitable[Any]]
@@ -18,12 +18,16 @@ Go = Callable[[Context], Awaitable[Any]]
 async def run_subgraph(ctx: Context, node: CompiledNode, go: Go) -> Any:
     """Run a subgraph; on success its messages become those of the context around it, on failure nothing does.
 
-    Model, tools and parameters of the context around it stay as they are.
+    Model, tools and parameters of the context around it stay as they are: it works on a copy, and of that the messages
+    alone come back. A cancelled one hands nothing over.
     """
     ctx.log.emit(SubgraphStarting, node.path)
     try:
         options = node.options
-        output = await (go(ctx) if options is None else _on_its_own(ctx, node, go))
+        if options is None:
+            output = await go(ctx)
+        else:
+            output = await _on_its_own(await enter(ctx, node.path, options), go)
     except BaseException as problem:
         ctx.log.emit_quietly(
             SubgraphFailed,
@@ -36,13 +40,22 @@ async def run_subgraph(ctx: Context, node: CompiledNode, go: Go) -> Any:
     return output
 
 
-async def _on_its_own(ctx: Context, node: CompiledNode, go: Go) -> Any:
-    child = await enter(ctx, node)
+async def _on_its_own(own: OwnContext, go: Go) -> Any:
     try:
-        output = await go(child)
-    except Exception:
-        if node.options is not None and node.options.on_failure == "keep":
-            await hand_back(ctx, child, node)
+        output = await go(own.inner)
+    except Exception as problem:
+        if own.options.on_failure == "keep":
+            await _keep(own, problem)
         raise
-    await hand_back(ctx, child, node)
+    await hand_back(own)
     return output
+
+
+async def _keep(own: OwnContext, problem: Exception) -> None:
+    """Hand over what a subgraph has that failed; what goes wrong with that is told, and its failure stays the error."""
+    try:
+        await hand_back(own)
+    except Exception as second:
+        text = f"the messages of {own.path} could not be kept: {type(second).__name__}: {second}"
+        problem.add_note(text)
+        own.inner.log.notice("subgraph", text)
