@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from koogbook.messages.tokens import estimate_tokens as estimate_tokens
     from koogbook.notebook.views.checkpoint_view.checkpoints import checkpoints as checkpoints
     from koogbook.notebook.views.diff_view.diff import diff as diff
+    from koogbook.notebook.views.graph_view.export import export_graph as export_graph
     from koogbook.notebook.views.graph_view.graph import graph as graph
     from koogbook.notebook.views.lab_view.lock_race import lock_race as lock_race
     from koogbook.notebook.views.lock_view.locks import locks as locks
@@ -89,25 +90,26 @@ if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy as Strategy
     from koogbook.runtime.builder import strategy as strategy
     from koogbook.runtime.context import Context as Context
-    from koogbook.runtime.merges import BranchResult as BranchResult
-    from koogbook.runtime.merges import fold as fold
-    from koogbook.runtime.merges import merge as merge
-    from koogbook.runtime.merges import select_by as select_by
-    from koogbook.runtime.merges import select_by_index as select_by_index
-    from koogbook.runtime.merges import select_by_max as select_by_max
-    from koogbook.runtime.parallel_options import union as union
-    from koogbook.runtime.ready import calls_tool as calls_tool
-    from koogbook.runtime.ready import has_text as has_text
-    from koogbook.runtime.ready import has_tool_calls as has_tool_calls
-    from koogbook.runtime.ready import history_over as history_over
-    from koogbook.runtime.ready import is_instance as is_instance
-    from koogbook.runtime.ready import not_ as not_
-    from koogbook.runtime.ready import tools_failed as tools_failed
-    from koogbook.runtime.ready import tools_succeeded as tools_succeeded
+    from koogbook.runtime.export.document import graph_from_json as graph_from_json
+    from koogbook.runtime.parallel.merge_kinds import BranchResult as BranchResult
+    from koogbook.runtime.parallel.merges import fold as fold
+    from koogbook.runtime.parallel.merges import merge as merge
+    from koogbook.runtime.parallel.merges import select_by as select_by
+    from koogbook.runtime.parallel.merges import select_by_index as select_by_index
+    from koogbook.runtime.parallel.merges import select_by_max as select_by_max
+    from koogbook.runtime.parallel.policies import union as union
+    from koogbook.runtime.parallel.storage_copies import REMOVED as REMOVED
+    from koogbook.runtime.ready.conditions import calls_tool as calls_tool
+    from koogbook.runtime.ready.conditions import has_text as has_text
+    from koogbook.runtime.ready.conditions import has_tool_calls as has_tool_calls
+    from koogbook.runtime.ready.conditions import history_over as history_over
+    from koogbook.runtime.ready.conditions import is_instance as is_instance
+    from koogbook.runtime.ready.conditions import not_ as not_
+    from koogbook.runtime.ready.conditions import tools_failed as tools_failed
+    from koogbook.runtime.ready.conditions import tools_succeeded as tools_succeeded
     from koogbook.runtime.storage import storage_key as storage_key
-    from koogbook.runtime.storage_copies import REMOVED as REMOVED
-    from koogbook.runtime.task_subgraphs import CriticResult as CriticResult
-    from koogbook.runtime.tools_for_task import tools_for_task as tools_for_task
+    from koogbook.runtime.subgraphs.task_subgraphs import CriticResult as CriticResult
+    from koogbook.runtime.subgraphs.tools_for_task import tools_for_task as tools_for_task
     from koogbook.storage.memory_checkpoints import MemoryCheckpoints as MemoryCheckpoints
     from koogbook.storage.memory_journal import MemoryJournal as MemoryJournal
     from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints as SqliteCheckpoints
@@ -137,10 +139,10 @@ _HOMES = {
     "as_transcript": "transcripts.load",
     "assistant": "messages.message",
     "Attachment": "messages.parts",
-    "BranchResult": "runtime.merges",
+    "BranchResult": "runtime.parallel.merge_kinds",
     "BrokenAnswer": "llm.scripted",
     "CachedExecutor": "llm.cached",
-    "calls_tool": "runtime.ready",
+    "calls_tool": "runtime.ready.conditions",
     "chat_strategy": "agents.ready",
     "check_facts": "compression.fact_check",
     "Checkpoint": "features.persistence.checkpoint",
@@ -151,7 +153,7 @@ _HOMES = {
     "Compressed": "compression.compress",
     "Context": "runtime.context",
     "count_tokens_with": "messages.token_counters",
-    "CriticResult": "runtime.task_subgraphs",
+    "CriticResult": "runtime.subgraphs.task_subgraphs",
     "deterministic": "clock",
     "diff": "notebook.views.diff_view.diff",
     "EncoderCounter": "messages.token_counters",
@@ -160,21 +162,23 @@ _HOMES = {
     "estimate_tokens": "messages.tokens",
     "EventHandler": "features.event_handler",
     "events": "",
+    "export_graph": "notebook.views.graph_view.export",
     "export_transcript": "transcripts.export",
     "ExtractiveExecutor": "llm.extractive",
     "FallbackExecutor": "llm.fallback",
     "Feature": "pipeline",
     "FixedClock": "clock",
-    "fold": "runtime.merges",
+    "fold": "runtime.parallel.merges",
     "graph": "notebook.views.graph_view.graph",
+    "graph_from_json": "runtime.export.document",
     "groups": "messages.pairing",
-    "has_text": "runtime.ready",
-    "has_tool_calls": "runtime.ready",
-    "history_over": "runtime.ready",
+    "has_text": "runtime.ready.conditions",
+    "has_tool_calls": "runtime.ready.conditions",
+    "history_over": "runtime.ready.conditions",
     "HistoryCompressionStrategy": "compression.strategies",
     "InstalledFeature": "pipeline",
     "Interceptor": "pipeline",
-    "is_instance": "runtime.ready",
+    "is_instance": "runtime.ready.conditions",
     "KoogbookError": "errors",
     "layer_tag": "llm.layers",
     "LLModel": "messages.model",
@@ -187,11 +191,11 @@ _HOMES = {
     "locks": "notebook.views.lock_view.locks",
     "MemoryCheckpoints": "storage.memory_checkpoints",
     "MemoryJournal": "storage.memory_journal",
-    "merge": "runtime.merges",
+    "merge": "runtime.parallel.merges",
     "Message": "messages.message",
     "NoCompression": "compression.strategies",
     "NoPersistence": "features.persistence.storage",
-    "not_": "runtime.ready",
+    "not_": "runtime.ready.conditions",
     "OfflineExecutor": "llm.offline",
     "OpenTelemetry": "features.open_telemetry.feature",
     "Persistence": "features.persistence.feature",
@@ -202,7 +206,7 @@ _HOMES = {
     "react_strategy": "agents.ready",
     "Reasoning": "messages.parts",
     "ReasoningFrame": "llm.executor",
-    "REMOVED": "runtime.storage_copies",
+    "REMOVED": "runtime.parallel.storage_copies",
     "repair_pairs": "transcripts.repair",
     "Request": "llm.request",
     "RetryingExecutor": "llm.retrying",
@@ -213,9 +217,9 @@ _HOMES = {
     "save_transcripts": "transcripts.export",
     "scratch": "fresh_folder",
     "ScriptedExecutor": "llm.scripted",
-    "select_by": "runtime.merges",
-    "select_by_index": "runtime.merges",
-    "select_by_max": "runtime.merges",
+    "select_by": "runtime.parallel.merges",
+    "select_by_index": "runtime.parallel.merges",
+    "select_by_max": "runtime.parallel.merges",
     "single_run_strategy": "agents.ready",
     "SqliteCheckpoints": "storage.sqlite_checkpoints",
     "SqliteJournal": "storage.sqlite_journal",
@@ -239,14 +243,14 @@ _HOMES = {
     "ToolExecution": "tools.journal",
     "ToolJournal": "features.tool_journal",
     "ToolResult": "messages.parts",
-    "tools_failed": "runtime.ready",
-    "tools_for_task": "runtime.tools_for_task",
-    "tools_succeeded": "runtime.ready",
+    "tools_failed": "runtime.ready.conditions",
+    "tools_for_task": "runtime.subgraphs.tools_for_task",
+    "tools_succeeded": "runtime.ready.conditions",
     "TracedRun": "agents.traced_run",
     "Tracing": "features.tracing",
     "Transcript": "transcripts.transcript",
     "UNCHANGED": "compression.strategies",
-    "union": "runtime.parallel_options",
+    "union": "runtime.parallel.policies",
     "Usage": "messages.message",
     "user": "messages.message",
     "View": "notebook.views.view",

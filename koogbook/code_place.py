@@ -65,9 +65,16 @@ def defining_cell() -> Cell | None:
     return None if _notebook is None else _notebook.cell()
 
 
-def calling_place() -> str:
-    """``file:line`` of the nearest frame outside the runtime, ``cell 3:line`` for the code of a cell."""
-    return calling_line()[0]
+def calling_place(above: int = 0) -> str:
+    """``file:line`` of the nearest frame outside the runtime, ``cell 3:line`` for the code of a cell.
+
+    ``above`` is how many frames from the caller on are the runtime's for certain.
+    """
+    frame = sys._getframe(1 + above)
+    kinds = _kinds
+    while (kind := kinds[frame.f_globals.get("__name__", "")]) == "runtime" and frame.f_back is not None:
+        frame = frame.f_back
+    return _in_file(frame.f_code.co_filename, frame.f_lineno) if _notebook is None else _place(frame, kind)
 
 
 def calling_line(above: int = 0) -> tuple[str, str, int]:
@@ -76,14 +83,11 @@ def calling_line(above: int = 0) -> tuple[str, str, int]:
     ``above`` is how many frames above the caller are the runtime's for certain.
     """
     frame = sys._getframe(1 + above)
-    while (kind := _kind_of(frame.f_globals.get("__name__", ""))) == "runtime" and frame.f_back is not None:
+    while (kind := _kinds[frame.f_globals.get("__name__", "")]) == "runtime" and frame.f_back is not None:
         frame = frame.f_back
     if kind == "magic":
         frame = _cell_of(frame)
-    path, line = frame.f_code.co_filename, frame.f_lineno
-    # The notebook is asked each time: a cell that runs again has the file name from before and another number.
-    named = None if _notebook is None else _notebook.file_name(path)
-    return f"{named}:{line}" if named else _in_file(path, line), path, line
+    return _place(frame, kind), frame.f_code.co_filename, frame.f_lineno
 
 
 def excerpt(path: str, line: int) -> CodeExcerpt | None:
@@ -100,6 +104,15 @@ def excerpt(path: str, line: int) -> CodeExcerpt | None:
     return CodeExcerpt(first, line, tuple(one.rstrip("\n") for one in shown))
 
 
+def _place(frame: FrameType, kind: str) -> str:
+    if kind == "magic":
+        frame = _cell_of(frame)
+    path, line = frame.f_code.co_filename, frame.f_lineno
+    # The notebook is asked each time: a cell that runs again has the file name from before and another number.
+    named = None if _notebook is None else _notebook.file_name(path)
+    return f"{named}:{line}" if named else _in_file(path, line)
+
+
 def _cell_of(magic: FrameType) -> FrameType:
     """The frame of the cell that a magic stands in; the magic's own where there is none."""
     frame: FrameType | None = magic
@@ -110,11 +123,18 @@ def _cell_of(magic: FrameType) -> FrameType:
     return magic
 
 
-@lru_cache(maxsize=1024)
-def _kind_of(module: str) -> str:
-    if f"{module}.".startswith(_RUNTIME):
-        return "runtime"
-    return "magic" if module.startswith(_MAGICS) else ""
+class _Kinds(dict[str, str]):
+    """What each module is: ``runtime``, ``magic``, or code of somebody else."""
+
+    def __missing__(self, module: str) -> str:
+        kind = (
+            "runtime" if f"{module}.".startswith(_RUNTIME) else "magic" if module.startswith(_MAGICS) else ""
+        )
+        self[module] = kind
+        return kind
+
+
+_kinds = _Kinds()
 
 
 @lru_cache(maxsize=1024)

@@ -31,7 +31,7 @@ from koogbook.messages.message import Message, user
 from koogbook.messages.pairing import groups
 from koogbook.runtime.builder import Strategy, strategy
 from koogbook.runtime.context import Context
-from koogbook.runtime.ready import history_over
+from koogbook.runtime.ready.conditions import history_over
 from koogbook.storage.sqlite_checkpoints import SqliteCheckpoints
 from koogbook.transcripts.load import load_transcript, sample_transcript
 from koogbook.transcripts.transcript import Transcript

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import sys
 from functools import partial
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+_MORE_ARGUMENTS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_ANYTHING = (Any, Any)
+_BUILTINS = vars(builtins)
+_HAS_TYPE_PARAMETERS = sys.version_info >= (3, 12)
 
 
 def is_async(function: Any) -> bool:
     """Whether calling it gives a coroutine: an async function, or an object whose ``__call__`` is one."""
+    if type(function) is FunctionType and function.__code__.co_flags & inspect.CO_COROUTINE:
+        return True
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -18,6 +27,69 @@ def annotated(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
+
+
+def plain_arguments(function: Any) -> tuple[int, int] | None:
+    """How many arguments a function takes by position, and how many it must get; None where it takes a closer look."""
+    if type(function) is not FunctionType or function.__dict__:  # a wrapper may stand for another one
+        return None
+    code = function.__code__
+    if code.co_kwonlyargcount or code.co_flags & _MORE_ARGUMENTS:
+        return None
+    return code.co_argcount, code.co_argcount - len(function.__defaults__ or ())
+
+
+def plain_types(function: Any) -> tuple[Any, Any] | None:
+    """The declared types of the second argument and of what is returned; None where it takes a closer look.
+
+    Of a function of two arguments that is written down as such, with classes for annotations, or their names, or none:
+    that is nearly every node, and its code object says it all.
+    """
+    if type(function) is not FunctionType or function.__dict__:
+        return None
+    code = function.__code__
+    if code.co_argcount != 2 or code.co_kwonlyargcount or code.co_flags & _MORE_ARGUMENTS:
+        return None
+    try:
+        annotations: dict[str, Any] | None = function.__annotations__
+    except NameError:  # they are evaluated when they are asked for, from Python 3.14 on
+        return None
+    if not annotations:
+        return _ANYTHING
+    if _HAS_TYPE_PARAMETERS and getattr(function, "__type_params__", False):
+        return None
+    for declared in annotations.values():
+        if not isinstance(declared, type):
+            annotations = _as_classes(annotations, function.__globals__)
+            break
+    if annotations is None:
+        return None
+    return annotations.get(code.co_varnames[1], Any), annotations.get("return", Any)
+
+
+def _as_classes(annotations: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
+    """The classes that annotations, or names, stand for; None where one is something else."""
+    found: dict[str, Any] = {}
+    for name, declared in annotations.items():
+        one = declared
+        if type(declared) is str:
+            one = known.get(declared) or _BUILTINS.get(declared) or _in_module(declared, known)
+        if not isinstance(one, type):
+            return None
+        found[name] = one
+    return found
+
+
+def _in_module(name: str, known: dict[str, Any]) -> Any:
+    """What a name in a module (``kb.Context``) stands for; None where it is another expression."""
+    module, _, inner = name.partition(".")
+    found = known.get(module)
+    while inner:
+        if type(found) is not ModuleType:
+            return None
+        name, _, inner = inner.partition(".")
+        found = getattr(found, name, None)
+    return found
 
 
 def is_same_function(one: Any, other: Any) -> bool:

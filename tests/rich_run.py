@@ -7,7 +7,7 @@ from typing import Any
 
 import koogbook as kb
 from koogbook.runtime.builder import Strategy
-from koogbook.runtime.merges import fold
+from koogbook.runtime.parallel.merges import fold
 
 #: What a finished run gives.
 OUTPUT = "plan: museum, tea house, 500 yuan after a compression"

@@ -9,7 +9,7 @@ import koogbook as kb
 from koogbook.agents.run import Run
 from koogbook.llm.executor import PromptExecutor
 from koogbook.runtime.builder import Strategy
-from koogbook.runtime.merges import select_by_index
+from koogbook.runtime.parallel.merges import select_by_index
 
 
 def weather(city: str) -> str:

@@ -44,7 +44,7 @@ from koogbook.pipeline import (
     wrappers,
 )
 from koogbook.runtime.builder import Strategy
-from koogbook.runtime.checks import require_runnable
+from koogbook.runtime.checking.checks import require_runnable
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 from koogbook.runtime.context import Context, SharedRun
 from koogbook.runtime.loop import run_graph

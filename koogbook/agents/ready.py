@@ -10,7 +10,7 @@ from koogbook.llm.write_session import LLMWriteSession
 from koogbook.messages.message import REFERENCE_NAME, Message, user
 from koogbook.runtime.builder import Strategy, strategy
 from koogbook.runtime.context import Context
-from koogbook.runtime.ready import Condition, has_tool_calls
+from koogbook.runtime.ready.conditions import Condition, has_tool_calls
 from koogbook.runtime.storage import storage_key
 from koogbook.tools.tool import Tool, ToolRegistry
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from koogbook.code_place import defining_cell
 from koogbook.runtime.cells import touched
 from koogbook.runtime.shape import FindingShape, GraphShape
 from koogbook.runtime.subgraph import In, Out
 from koogbook.runtime.subgraph import Subgraph as Subgraph
+
+if TYPE_CHECKING:
+    import networkx
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -25,31 +28,52 @@ class Strategy(Subgraph[In, Out]):
 
     def check(self) -> tuple[FindingShape, ...]:
         """What is wrong or odd about the graph, errors first; empty when it can run."""
-        return self.shape().findings
+        from koogbook.runtime.checking.checks import check
+
+        return check(self)
 
     def shape(self) -> GraphShape:
         """The strategy as plain data, findings included."""
-        from koogbook.runtime.checks import shape_of
+        from koogbook.runtime.checking.checks import check
+        from koogbook.runtime.compiled import CompiledStrategy
 
-        return shape_of(self)
+        return CompiledStrategy(self, check(self)).shape
 
     @property
     def changes_since_run(self) -> tuple[str, ...]:
         """What was changed since the last run began, each once; nothing before the first one."""
-        return tuple(dict.fromkeys(self.changes[self._told :])) if self.was_run else ()
+        return tuple(dict.fromkeys(self.changes[self.told :])) if self.was_run else ()
 
     def take_untold_changes(self) -> tuple[str, ...]:
         """The changes since the last call, each once: what a run tells of the strategy before it starts."""
         self.was_run = True
         untold = self.changes_since_run
-        self._told = len(self.changes)
+        self.told = len(self.changes)
         return untold
 
     def to_mermaid(self) -> str:
-        """The graph as Mermaid text."""
-        from koogbook.runtime.export import to_mermaid
+        """The graph as Mermaid text; same strategy, same text, as of all these forms."""
+        from koogbook.runtime.export.mermaid import to_mermaid
 
         return to_mermaid(self.shape())
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz; nothing of that is needed to write it."""
+        from koogbook.runtime.export.dot import to_dot
+
+        return to_dot(self.shape())
+
+    def to_networkx(self) -> networkx.MultiDiGraph[Any]:
+        """The graph as a networkx graph, with the fields of nodes and edges as attributes."""
+        from koogbook.runtime.export.multigraph import to_networkx
+
+        return to_networkx(self.shape())
+
+    def to_json(self) -> str:
+        """The graph as JSON, which :func:`koogbook.runtime.export.document.graph_from_json` reads back."""
+        from koogbook.runtime.export.document import to_json
+
+        return to_json(self.shape())
 
     def __repr__(self) -> str:
         return f"<strategy {self.name!r}: {len(self.nodes) - 2} nodes, {len(self.edges)} edges>"

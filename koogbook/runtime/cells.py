@@ -8,11 +8,15 @@ from weakref import WeakSet
 
 from koogbook.code_place import Cell, defining_cell
 from koogbook.errors import RedefinitionError
+from koogbook.runtime.adjacency import Edges
+from koogbook.runtime.changes import note_change, take_back
 from koogbook.runtime.node import Edge, Node
-from koogbook.runtime.redefinition import is_stale, unusable
+from koogbook.runtime.redefinition import difference, is_stale, unusable
 
 if TYPE_CHECKING:
     from koogbook.runtime.builder import Subgraph
+
+_EVERY_GRAPH_HAS = ("start", "finish", "merge")
 
 #: The strategies in which a cell has defined something, by the cell's id; weak, so that none is kept alive.
 _touched: dict[str, WeakSet[Subgraph]] = {}
@@ -23,7 +27,7 @@ class Withdrawn(NamedTuple):
 
     graph: Subgraph
     nodes: dict[str, Node]
-    edges: list[Edge]
+    edges: Edges
     told: tuple[str, ...]
 
 
@@ -81,7 +85,35 @@ def put_back(root: Subgraph) -> None:
         graph, nodes, edges, told = root.withdrawn.pop()
         graph.nodes, graph.edges = nodes, edges
         for text in told:
-            graph._take_back(text)
+            take_back(graph, text)
+
+
+def put_again(known: Node, node: Node, *, replace: bool) -> Node:
+    """Define a node of this name again: the old object stays the node, so that edges and variables mean the new one.
+
+    Raises:
+        RedefinitionError: The strategy was made with ``redefine=False``, or another cell defines the node and
+            ``replace`` is not given. Nothing was changed.
+    """
+    graph = known.graph
+    if not graph.redefine:
+        raise RedefinitionError(
+            f"{known.path!r} is defined at {known.place} and the strategy was made with redefine=False. Nothing was "
+            f"changed. Remove it first, {graph.name}.remove({known.name!r}), or choose another name."
+        )
+    if not replace:
+        if node.subgraph is None or node.subgraph is not known.subgraph:
+            require_no_conflict(known, node)
+        elif (known.cell and known.cell.id) != (node.cell and node.cell.id):
+            # It was asked for, so that something can be put in, and stays whose it was.
+            node.cell, node.place = known.cell, known.place
+    touched(graph.root, node.cell)
+    changed = difference(known, node)
+    if changed:
+        note_change(graph, changed)
+    for field in Node.__struct_fields__:
+        setattr(known, field, getattr(node, field))
+    return known
 
 
 def require_no_conflict(known: Node, node: Node) -> None:
@@ -97,6 +129,7 @@ def require_no_conflict(known: Node, node: Node) -> None:
     take_over = {
         "compress": f"{graph}.compress_history(..., name={name!r}, replace=True)",
         "subgraph": f"{graph}.subgraph({name!r}, ..., replace=True)",
+        "parallel": f"{graph}.parallel({name!r}, ..., replace=True)",
     }.get(node.kind, f"@{graph}.node(replace=True)")
     raise RedefinitionError(
         f"{known.path!r} is defined by {_where(owner, known)}, and {_where(cell, node)} defines it as well. Nothing "
@@ -142,6 +175,7 @@ def _withdraw(root: Subgraph, cell: Cell) -> list[Withdrawn]:
             if edge in replaced
             else f"{_edge_name(edge)} withdrawn: {cell.name} does not define it any more"
             for edge in stale
+            if graph.join is None  # nobody wrote the edges of a parallel block
         ]
         moved = set(replaced.values())
         edges = [
@@ -155,10 +189,13 @@ def _withdraw(root: Subgraph, cell: Cell) -> list[Withdrawn]:
             told.append(
                 f"node {node.name} withdrawn: {cell.name} does not define it any more; {lost}{unusable(node)}"
             )
-        graph.nodes = {name: node for name, node in graph.nodes.items() if node not in gone}
-        graph.edges = [edge for edge in edges if edge.source not in gone and edge.target not in gone]
+        gone_nodes = set(gone)
+        graph.nodes = {name: node for name, node in graph.nodes.items() if node not in gone_nodes}
+        graph.edges = Edges(
+            edge for edge in edges if edge.source not in gone_nodes and edge.target not in gone_nodes
+        )
         for text in told:
-            graph._changed(text)
+            note_change(graph, text)
         done.append(Withdrawn(graph, *before, tuple(told)))
     return done
 
@@ -213,16 +250,17 @@ def _leave_alone(root: Subgraph, cell: Cell) -> None:
     put_back(root)
     for known in _touched.values():
         known.discard(root)
-    root._changed(
+    note_change(
+        root,
         f"strategy {root.name} made again by {cell.name}: this is the one from before, and stays as it was; run the "
-        "cells that use it again"
+        "cells that use it again",
     )
 
 
 def _parts(root: Subgraph) -> Iterator[Node | Edge]:
     """The nodes and edges that somebody has defined, those of subgraphs included."""
     for graph in root.all_graphs():
-        yield from (node for node in graph.nodes.values() if node.kind not in ("start", "finish"))
+        yield from (node for node in graph.nodes.values() if node.kind not in _EVERY_GRAPH_HAS)
         yield from graph.edges
 
 

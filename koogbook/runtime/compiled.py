@@ -5,30 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from koogbook.runtime.checks import edges_of, require_runnable
+from msgspec import Struct
+
+from koogbook.runtime.adjacency import in_order
+from koogbook.runtime.checking.boundaries import checked
+from koogbook.runtime.checking.checks import require_runnable
+from koogbook.runtime.details import details_of
 from koogbook.runtime.node import NodeFunction, Step
-from koogbook.runtime.parallel_options import Join
-from koogbook.runtime.shape import GraphShape, NodeKind
-from koogbook.runtime.subgraph_options import SubgraphOptions
+from koogbook.runtime.parallel.policies import Join
+from koogbook.runtime.shape import FindingShape, GraphShape, NodeKind
+from koogbook.runtime.shaping import shape_of
+from koogbook.runtime.subgraphs.options import SubgraphOptions
 from koogbook.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy, Subgraph
 
 
-class CompiledEdge:
+#: Where a value comes into a graph, or leaves it.
+_COUNTING = ("node", "compress")
+_BOUNDARIES = ("start", "finish", "merge")
+
+
+class CompiledEdge(Struct, eq=False):
     """An edge of a run."""
 
-    __slots__ = ("label", "order", "steps", "target")
-
-    def __init__(self, target: CompiledNode, steps: tuple[Step, ...], label: str, order: int) -> None:
-        self.target = target
-        self.steps = steps
-        self.label = label
-        self.order = order
+    target: CompiledNode
+    steps: tuple[Step, ...]
+    label: str
+    order: int
 
 
-class CompiledNode:
+class CompiledNode(Struct, eq=False):
     """A node of a run.
 
     ``counts`` says that it counts against the limit of iterations, ``wraps`` that interceptors go around it: ordinary
@@ -36,45 +44,22 @@ class CompiledNode:
     ``join`` is how the branches of a parallel block become one.
     """
 
-    __slots__ = (
-        "counts",
-        "edges",
-        "function",
-        "input_type",
-        "join",
-        "kind",
-        "name",
-        "options",
-        "output_type",
-        "path",
-        "subgraph",
-        "wraps",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        path: str,
-        function: NodeFunction,
-        kind: NodeKind,
-        input_type: Any,
-        output_type: Any,
-        subgraph: CompiledGraph | None,
-        options: SubgraphOptions | None = None,
-        join: Join | None = None,
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.function = function
-        self.kind: NodeKind = kind
-        self.input_type = input_type
-        self.output_type = output_type
-        self.subgraph = subgraph
-        self.options = options
-        self.join = join
-        self.counts = kind in ("node", "compress")
-        self.wraps = self.counts or kind == "parallel" or options is not None
-        self.edges: tuple[CompiledEdge, ...] = ()
+    name: str
+    path: str
+    function: NodeFunction
+    kind: NodeKind
+    input_type: Any
+    output_type: Any
+    subgraph: CompiledGraph | None = None
+    options: SubgraphOptions | None = None
+    join: Join | None = None
+    counts: bool = False
+    wraps: bool = False
+    place: str = ""
+    note: str = ""
+    thread: bool = False
+    details: tuple[str, ...] = ()
+    edges: tuple[CompiledEdge, ...] = ()
 
 
 class CompiledGraph:
@@ -108,46 +93,78 @@ class CompiledGraph:
 
 
 class CompiledStrategy:
-    """A strategy ready to run: its graph, its shape, its own version, and the type of its input."""
+    """A strategy ready to run: its graph, its own version, the types of its input and output, and what was found."""
 
-    __slots__ = ("graph", "input_type", "name", "output_type", "shape", "version")
+    __slots__ = ("_shape", "findings", "graph", "input_type", "name", "output_type", "version")
 
-    def __init__(self, strategy: Strategy, shape: GraphShape) -> None:
+    def __init__(self, strategy: Strategy, findings: tuple[FindingShape, ...]) -> None:
         self.name = strategy.name
         self.version = strategy.version
         self.input_type = strategy.input_type
         self.output_type = strategy.output_type
-        self.shape = shape
+        self.findings = findings
         self.graph = _compile(strategy)
+        self._shape: GraphShape | None = None
+
+    @property
+    def shape(self) -> GraphShape:
+        """The strategy as plain data, findings included; made when it is asked for first."""
+        if self._shape is None:
+            self._shape = shape_of(self.graph, self.version, self.findings)
+        return self._shape
 
 
 def compile_strategy(strategy: Strategy) -> CompiledStrategy:
     """Freeze a strategy for a run.
 
     Raises:
-        StrategyCheckError: It cannot run; see :func:`koogbook.runtime.checks.require_runnable`.
+        StrategyCheckError: It cannot run; see :func:`koogbook.runtime.checking.checks.require_runnable`.
     """
     return CompiledStrategy(strategy, require_runnable(strategy))
 
 
 def _compile(graph: Subgraph) -> CompiledGraph:
-    nodes = {
-        name: CompiledNode(
+    path = graph.path
+    at = f"{path}/"
+    nodes: dict[str, CompiledNode] = {}
+    for name, node in graph.nodes.items():
+        kind, inner, function, options, join = node.kind, node.subgraph, node.function, None, None
+        if inner is not None:
+            options, join = inner.own_options, inner.join
+        elif kind in _BOUNDARIES:
+            function = checked(kind, at + name, node.output_type, function)
+        elif node.thread:
+            function = in_thread(function)
+        counts = kind in _COUNTING
+        nodes[name] = CompiledNode(
             name,
-            node.path,
-            in_thread(node.function) if node.thread else node.function,
-            node.kind,
+            at + name,
+            function,
+            kind,
             node.input_type,
             node.output_type,
-            None if node.subgraph is None else _compile(node.subgraph),
-            None if node.subgraph is None else node.subgraph.own_options,
-            None if node.subgraph is None else node.subgraph.join,
+            None if inner is None else _compile(inner),
+            options,
+            join,
+            counts,
+            counts or join is not None or options is not None,
+            node.place,
+            node.note,
+            node.thread,
+            () if inner is None else details_of(inner),
         )
-        for name, node in graph.nodes.items()
-    }
-    for name, node in graph.nodes.items():
-        nodes[name].edges = tuple(
+    for node, leaving in graph.edges.by_source.items():
+        if len(leaving) == 1:
+            edge = leaving[0]
+            only = nodes[edge.target.name]
+            nodes[node.name].edges = (
+                CompiledEdge(only, tuple(edge.steps), edge.label, 0)
+                if edge.steps
+                else CompiledEdge(only, (), edge.given_label, 0),
+            )
+            continue
+        nodes[node.name].edges = tuple(
             CompiledEdge(nodes[edge.target.name], tuple(edge.steps), edge.label, order)
-            for order, edge in enumerate(edges_of(graph, node))
+            for order, edge in enumerate(in_order(leaving))
         )
-    return CompiledGraph(graph.path, nodes)
+    return CompiledGraph(path, nodes)

@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any
 
 from koogbook import clock
-from koogbook.errors import MaxIterationsError, StuckInNodeError
+from koogbook.errors import IncompatibleCheckpointError, MaxIterationsError
 from koogbook.events import EdgeTaken, NodeCompleted, NodeFailed, NodeStarting
 from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrappers
-from koogbook.runtime.branches import run_parallel
+from koogbook.runtime.checking.edge_errors import Refusal, add_once, explain, holds, stuck
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
-from koogbook.runtime.nested import run_subgraph
+from koogbook.runtime.parallel.branches import run_parallel
+from koogbook.runtime.subgraphs.nested import run_subgraph
 
 _STEPS_BETWEEN_YIELDS = 64
 _SECONDS_BETWEEN_YIELDS = 0.02
@@ -73,6 +74,12 @@ async def _resumed(
     node = graph.nodes[name]
     if not deeper or node.subgraph is None:
         return node, resume.output
+    if node.join is not None:
+        raise IncompatibleCheckpointError(
+            f"{node.path} is a parallel block now, and the checkpoint is of a node inside of it, {resume.path}: "
+            "branches begin together, and there is no going on in the middle. No node was run. Make it a subgraph "
+            "again, fork from an earlier checkpoint, or start afresh: kb.Persistence(..., resume='never')."
+        )
     return node, await _run_node(ctx, node, arounds, None, resume)
 
 
@@ -136,7 +143,7 @@ async def _run_node(
                 error=f"{type(problem).__name__}: {problem}",
                 cancelled=isinstance(problem, asyncio.CancelledError),
             )
-            _note(problem, f"in node {path}, visit {visit}")
+            add_once(problem, f"in node {path}, visit {visit}")
             raise
         ended = clock.monotonic()
         log.add(
@@ -158,6 +165,7 @@ async def _run_node(
 
 async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[CompiledNode, Any]:
     """The first edge that takes this output, and the value that it hands on."""
+    refused: tuple[Refusal, ...] = ()
     for edge in node.edges:
         value = output
         for step in edge.steps:
@@ -166,11 +174,12 @@ async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[Compiled
                 if step.is_async or hasattr(type(result), "__await__"):
                     result = await result
             except Exception as problem:
-                _note(problem, f"in {step.kind}= of the edge {node.path} >> {edge.target.name}")
+                explain(problem, node, edge, step, value)
                 raise
             if step.kind == "map":
                 value = result
-            elif not result:
+            elif result is not True and (result is False or not holds(result, node, edge, step, value)):
+                refused += ((edge, step, value),)
                 break
         else:
             log, at = ctx.log, clock.monotonic()
@@ -187,23 +196,4 @@ async def _next(ctx: Context, node: CompiledNode, output: Any) -> tuple[Compiled
                 )
             )
             return edge.target, value
-    refused = "; ".join(
-        f"{order}. to {edge.target.name}: {edge.label or 'its condition'} does not hold"
-        for order, edge in enumerate(node.edges, start=1)
-    )
-    raise StuckInNodeError(
-        f"No edge of {node.path} takes its output, {type(output).__name__} {_short(output)}: {refused}. "
-        "Add an edge for it, or one without a condition, which is the node's else.",
-        node=node.path,
-        output=output,
-    )
-
-
-def _note(problem: BaseException, text: str) -> None:
-    if text not in getattr(problem, "__notes__", ()):
-        problem.add_note(text)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    raise stuck(node, output, refused)

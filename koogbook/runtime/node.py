@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, get_type_hints
 
+from msgspec import Struct
 from typing_extensions import TypeVar
 
 from koogbook.errors import GraphError
-from koogbook.functions import annotated, is_async
+from koogbook.functions import annotated, is_async, plain_arguments, plain_types
 from koogbook.runtime.shape import NodeKind
 
 if TYPE_CHECKING:
@@ -21,57 +22,30 @@ NodeFunction = Callable[[Any, Any], Awaitable[Any]]
 In_contra = TypeVar("In_contra", contravariant=True, default=Any)
 Out_co = TypeVar("Out_co", covariant=True, default=Any)
 Next = TypeVar("Next")
+_COROUTINE = inspect.CO_COROUTINE
 _BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
-class Node(Generic[In_contra, Out_co]):
+class Node(Struct, Generic[In_contra, Out_co], eq=False):
     """A name and an async function ``(ctx, input) -> output`` (Koog's ``AIAgentNode``). Calling it calls the function.
 
-    ``thread`` says that the function is no async one and blocks: it runs in a thread.
+    ``thread`` says that the function is no async one and blocks: it runs in a thread. ``cell`` is the run of the
+    notebook cell that has defined it last.
 
     ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
     """
 
-    __slots__ = (
-        "cell",
-        "function",
-        "graph",
-        "input_type",
-        "kind",
-        "name",
-        "note",
-        "output_type",
-        "place",
-        "subgraph",
-        "thread",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        graph: Subgraph,
-        *,
-        kind: NodeKind = "node",
-        input_type: Any = Any,
-        output_type: Any = Any,
-        place: str = "",
-        note: str = "",
-        subgraph: Subgraph | None = None,
-        thread: bool = False,
-    ) -> None:
-        self.name = name
-        self.function = function
-        self.graph = graph
-        self.kind: NodeKind = kind
-        self.input_type = input_type
-        self.output_type = output_type
-        self.place = place
-        self.note = note
-        self.subgraph = subgraph
-        self.thread = thread
-        #: The run of the notebook cell that has defined it last.
-        self.cell: Cell | None = None
+    name: str
+    function: Callable[..., Any]
+    graph: Subgraph
+    kind: NodeKind = "node"
+    input_type: Any = Any
+    output_type: Any = Any
+    place: str = ""
+    note: str = ""
+    subgraph: Subgraph | None = None
+    thread: bool = False
+    cell: Cell | None = None
 
     @property
     def path(self) -> str:
@@ -106,6 +80,9 @@ class Step:
 def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
     if not callable(function):
         raise GraphError(f"{kind}= takes a function of (output) or (ctx, output), not {function!r}.")
+    plain = plain_arguments(function)
+    if plain is not None and plain[0] and plain[1] <= 2:
+        return plain[1] == 2
     try:
         parameters = [
             parameter
@@ -123,39 +100,43 @@ def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
     return len(required) == 2
 
 
-class Edge:
+class Edge(Struct, eq=False):
     """From one node to another, with conditions and transformations in the order they were added.
 
     Koog's ``AIAgentEdge``; ``a >> b`` is its ``edge(a forwardTo b)``. Usually made by ``a >> b`` or
-    ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps.
+    ``strategy.edge(a, b, when=..., map=...)``; ``when`` and ``map`` add steps. ``cell`` is the run of the notebook cell
+    that has defined it last, ``noted`` is what the strategy's changes say of it, ``replaced`` the edge whose place it
+    took.
     """
 
-    __slots__ = ("cell", "given_label", "noted", "place", "replaced", "source", "steps", "target")
-
-    def __init__(self, source: Node, target: Node, label: str = "", place: str = "") -> None:
-        self.source = source
-        self.target = target
-        self.steps: list[Step] = []
-        self.given_label = label
-        self.place = place
-        #: The run of the notebook cell that has defined it last.
-        self.cell: Cell | None = None
-        #: What the strategy's changes say of this edge.
-        self.noted = ""
-        #: The edge whose place this one took.
-        self.replaced: Edge | None = None
+    source: Node
+    target: Node
+    given_label: str = ""
+    place: str = ""
+    steps: list[Step] = []
+    cell: Cell | None = None
+    noted: str = ""
+    replaced: Edge | None = None
 
     @property
     def conditional(self) -> bool:
         """Whether it can refuse an output."""
-        return any(step.kind == "when" for step in self.steps)
+        for step in self.steps:  # noqa: SIM110 - a generator would cost more than most edges have steps
+            if step.kind == "when":
+                return True
+        return False
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it changes an output on its way."""
+        return any(step.kind == "map" for step in self.steps)
 
     @property
     def label(self) -> str:
         """What the drawing says: the given label, or the names of the conditions."""
         if self.given_label or not self.conditional:
             return self.given_label
-        names = [_function_label(step.function) for step in self.steps if step.kind == "when"]
+        names = [function_label(step.function) for step in self.steps if step.kind == "when"]
         return " and ".join(names)
 
     def when(self, condition: Callable[..., Any]) -> Self:
@@ -175,7 +156,8 @@ class Edge:
         return f"<edge {self.source.name} >> {self.target.name}{label}>"
 
 
-def _function_label(function: Any) -> str:
+def function_label(function: Any) -> str:
+    """What a condition is called: its own label, or the name of its function in words."""
     label = getattr(function, "label", None)
     if isinstance(label, str):
         return label
@@ -189,6 +171,9 @@ def annotated_types(function: Callable[..., Any], name: str, *, thread: bool = F
     Raises:
         GraphError: The function is not async (or, for a thread, is), or does not take exactly ``(ctx, input)``.
     """
+    plain = plain_types(function)
+    if plain is not None and bool(function.__code__.co_flags & _COROUTINE) != thread:
+        return plain
     if is_async(function) == thread:
         raise GraphError(
             f"Node {name!r} runs in a thread and takes a plain function there: def {name}(ctx, value). Leave out "

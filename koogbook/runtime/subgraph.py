@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from typing_extensions import TypeVar
 
 from koogbook.code_place import Cell, calling_place, defining_cell
-from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError
-from koogbook.runtime.cells import Withdrawn, foreign, put_back, require_no_conflict, touched
-from koogbook.runtime.node import Edge, Node, Step, annotated_types
-from koogbook.runtime.parallel_options import Join, OnError
-from koogbook.runtime.ready_nodes import ReadyNodes
-from koogbook.runtime.redefinition import difference, settle, unusable
+from koogbook.errors import GraphError
+from koogbook.runtime.adjacency import Edges
+from koogbook.runtime.cells import Withdrawn, put_again, put_back, touched
+from koogbook.runtime.changes import note_change
+from koogbook.runtime.editing import add_edge, take_out
+from koogbook.runtime.naming import RESERVED, require_name
+from koogbook.runtime.node import Edge, Node
+from koogbook.runtime.own_nodes import OwnNodes
+from koogbook.runtime.parallel.policies import Join, OnError
+from koogbook.runtime.ready.nodes import ReadyNodes
+from koogbook.runtime.redefinition import note_types, options_difference, settle
 from koogbook.runtime.shape import NodeKind
-from koogbook.runtime.subgraph_options import HandOut, SubgraphOptions, require_options
+from koogbook.runtime.subgraphs.options import HandOut, SubgraphOptions, require_options
 
 if TYPE_CHECKING:
     from koogbook.messages.model import LLModel, LLMParams
-    from koogbook.runtime.parallel import Parallel
+    from koogbook.runtime.parallel.block import Parallel
 
 #: A bare ``Subgraph`` takes and gives anything.
 In = TypeVar("In", default=Any)
@@ -29,14 +34,12 @@ B = TypeVar("B")
 C = TypeVar("C")
 G = TypeVar("G", bound="Subgraph")
 
-_RESERVED = ("start", "finish")
-
 
 async def _identity(ctx: Any, value: Any) -> Any:
     return value
 
 
-class Subgraph(ReadyNodes, Generic[In, Out]):
+class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
     """A graph with a start and a finish node, and itself a node where it stands in another one.
 
     Koog's ``AIAgentSubgraph``. Made by :func:`strategy` or by ``parent.subgraph(name)``. ``changes`` says in words what
@@ -53,11 +56,13 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         redefine: bool = True,
         options: SubgraphOptions | None = None,
     ) -> None:
-        _require_name(name, "A strategy" if parent is None else "A subgraph")
+        require_name(name, "A strategy" if parent is None else "A subgraph")
         self.name = name
         self.input_type = input
         self.output_type = output
         self.parent = parent
+        #: The strategy that this graph is in, or is.
+        self.root: Subgraph = self if parent is None else parent.root
         self.redefine = redefine
         self.options = SubgraphOptions() if options is None else options
         #: How branches become one, where it is a parallel block.
@@ -67,7 +72,8 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         #: What was taken out while the cell that has defined it before is still running.
         self.withdrawn: list[Withdrawn] = []
         self.cell: Cell | None = None
-        self._told = 0
+        #: How many of the changes a run has told already.
+        self.told = 0
         place = calling_place()
         self.start: Node[In, In] = Node(
             "start", _identity, self, kind="start", input_type=input, output_type=input, place=place
@@ -76,7 +82,16 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
             "finish", _identity, self, kind="finish", input_type=output, output_type=output, place=place
         )
         self.nodes: dict[str, Node] = {"start": self.start, "finish": self.finish}
-        self.edges: list[Edge] = []
+        self._edges = Edges()
+
+    @property
+    def edges(self) -> Edges:
+        """The edges in the order they were added."""
+        return self._edges
+
+    @edges.setter
+    def edges(self, edges: Iterable[Edge]) -> None:
+        self._edges = edges if isinstance(edges, Edges) else Edges(edges)
 
     @property
     def path(self) -> str:
@@ -88,74 +103,12 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         """Its options, where they give it a context of its own."""
         return self.options if self.options.has_own_context else None
 
-    @property
-    def root(self) -> Subgraph:
-        """The strategy that this graph is in, or is."""
-        return self if self.parent is None else self.parent.root
-
     def all_graphs(self) -> Iterator[Subgraph]:
         """This graph and those inside of it, outer ones first."""
         yield self
         for node in self.nodes.values():
             if node.subgraph is not None:
                 yield from node.subgraph.all_graphs()
-
-    @overload
-    def node(self, function: Callable[[Any, A], Awaitable[B]], /) -> Node[A, B]: ...
-    @overload
-    def node(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        note: str = "",
-        replace: bool = False,
-        thread: Literal[False] = False,
-    ) -> Callable[[Callable[[Any, A], Awaitable[B]]], Node[A, B]]: ...
-    @overload
-    def node(
-        self, /, *, thread: Literal[True], name: str | None = None, note: str = "", replace: bool = False
-    ) -> Callable[[Callable[[Any, A], B]], Node[A, B]]: ...
-    def node(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        note: str = "",
-        replace: bool = False,
-        thread: bool = False,
-    ) -> Any:
-        """Make a node of an async function ``(ctx, input) -> output`` (Koog's ``node``); usable as a decorator.
-
-        A node of this name that exists is replaced in place, and its edges stay. In a notebook that is for the cell
-        that has defined it; another cell takes the node over with ``replace=True``. With ``thread=True`` it is a plain
-        function that blocks, and runs in a thread; there ``ctx.call(function, ...)`` awaits an async function.
-
-        Raises:
-            GraphError: The function is not async (or, with ``thread=True``, is) or takes other arguments.
-            RedefinitionError: The name is taken and the strategy was made with ``redefine=False``, or another cell
-                defines a node of this name. Nothing was changed.
-        """
-
-        def add(made: Callable[..., Any]) -> Node:
-            chosen = str(name or getattr(made, "__name__", ""))
-            input_type, output_type = annotated_types(made, chosen, thread=thread)
-            return self._put(
-                Node(
-                    chosen,
-                    made,
-                    self,
-                    input_type=input_type,
-                    output_type=output_type,
-                    place=calling_place(),
-                    note=note,
-                    thread=thread,
-                ),
-                replace,
-            )
-
-        return add if function is None else add(function)
 
     @overload
     def subgraph(
@@ -247,10 +200,36 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         made = self._inner(name, Subgraph)
         if made is None:
             made = Subgraph(name, input=input, output=output, parent=self, redefine=self.redefine)
-        made.options = options
+            made.options = options
         self._put_inner(made, "subgraph", input, output, replace)
+        changed = options_difference(name, made.options, options)
+        if changed:
+            note_change(self, changed)
+        made.options = options
         return made
 
+    @overload
+    def parallel(
+        self,
+        name: str,
+        *,
+        merge: Any,
+        input: type[A],
+        output: type[B],
+        on_error: OnError = "cancel",
+        replace: bool = False,
+    ) -> Parallel[A, B]: ...
+    @overload
+    def parallel(
+        self,
+        name: str,
+        *,
+        merge: Any,
+        input: Any = Any,
+        output: Any = Any,
+        on_error: OnError = "cancel",
+        replace: bool = False,
+    ) -> Parallel: ...
     def parallel(
         self,
         name: str,
@@ -281,19 +260,20 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
             GraphError: An option that cannot be.
             RedefinitionError: As for :meth:`node`.
         """
-        from koogbook.runtime.parallel import Parallel, join_of
+        from koogbook.runtime.parallel.block import Parallel, join_of
 
         join = join_of(merge, on_error, name)
         made = self._inner(name, Parallel)
         if made is None:
             made = Parallel(name, input=input, output=output, parent=self, redefine=self.redefine)
-        made.join = join
+            made.join = join
         self._put_inner(made, "parallel", input, output, replace)
+        made.join = join
         return made
 
     def _inner(self, name: str, kind: type[G]) -> G | None:
         """The graph of this kind and name that is there already."""
-        _require_name(name, "A subgraph")
+        require_name(name, "A subgraph")
         put_back(self.root)
         known = self.nodes.get(name)
         made = known.subgraph if known is not None else None
@@ -317,6 +297,8 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
 
     def take_types(self, input: Any, output: Any) -> None:
         """Declare again what it takes and gives."""
+        if self.parent is None:
+            note_types(self, input, output)
         self.input_type = self.start.input_type = self.start.output_type = input
         self.output_type = self.finish.input_type = self.finish.output_type = output
 
@@ -387,25 +369,7 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
             ForeignNodeError: A node of another strategy object.
             GraphError: A name that is not there, an edge out of the finish node, or a function of other arguments.
         """
-        put_back(self.root)
-        edge = Edge(self._find(source), self._find(target), label, calling_place())
-        if edge.source is self.finish:
-            raise GraphError(
-                f"The finish node of {self.path!r} has no way out. Start the edge at another node."
-            )
-        if edge.target is self.start:
-            raise GraphError(
-                f"Nothing leads back to the start node of {self.path!r}. Aim at the node after it."
-            )
-        if when is not None:
-            edge.steps.append(Step("when", when))
-        if map is not None:
-            edge.steps.append(Step("map", map))
-        edge.cell = defining_cell()
-        touched(self.root, edge.cell)
-        self.edges.append(edge)
-        settle(self, edge)
-        return edge
+        return add_edge(self, source, target, when, map, label)
 
     def remove(self, *what: Node | Edge | str) -> None:
         """Take out nodes (with all their edges) or edges.
@@ -413,20 +377,7 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         Raises:
             GraphError: Not there, or a start or finish node.
         """
-        put_back(self.root)
-        for one in what:
-            if isinstance(one, Edge):
-                if one not in self.edges:
-                    raise GraphError(f"{one!r} is not in {self.path!r}; its edges are {self.edges}.")
-                self.edges.remove(one)
-                self._changed(f"edge {one.source.name} >> {one.target.name} removed")
-                continue
-            node = self._find(one)
-            if node.name in _RESERVED:
-                raise GraphError(f"The {node.name} node belongs to every graph and cannot be removed.")
-            del self.nodes[node.name]
-            self.edges = [edge for edge in self.edges if node not in (edge.source, edge.target)]
-            self._changed(f"node {node.name} removed: {unusable(node)}")
+        take_out(self, what)
 
     @property
     def _graph(self) -> Subgraph:
@@ -436,76 +387,18 @@ class Subgraph(ReadyNodes, Generic[In, Out]):
         put_back(self.root)
         settle(self, edge)
 
-    def _take_back(self, text: str) -> None:
-        """Undo the newest note of a change, here and in the graphs around this one."""
-        for graph, line in self._lines(text) if text else ():
-            if line in graph.changes:
-                at = len(graph.changes) - 1 - graph.changes[::-1].index(line)
-                del graph.changes[at]
-                graph._told -= at < graph._told
-
-    def _changed(self, text: str) -> None:
-        """Note a change, here and in the graphs around this one."""
-        for graph, line in self._lines(text):
-            graph.changes.append(line)
-
-    def _lines(self, text: str) -> Iterator[tuple[Subgraph, str]]:
-        yield self, text
-        outer = self.parent
-        while outer is not None:
-            yield outer, f"in {self.path}: {text}"
-            outer = outer.parent
-
     def _put(self, node: Node, replace: bool = False) -> Node:
-        _require_name(node.name, "A node")
-        if node.name in _RESERVED:
-            raise GraphError(f"{node.name!r} is the name of a node that every graph has. Choose another one.")
-        put_back(self.root)
-        node.cell = defining_cell()
-        known = self.nodes.get(node.name)
-        if known is None:
-            touched(self.root, node.cell)
-            self.nodes[node.name] = node
-            return node
-        if not self.redefine:
-            raise RedefinitionError(
-                f"{known.path!r} is defined at {known.place} and the strategy was made with redefine=False. "
-                "Remove it first, or choose another name."
-            )
-        if not replace:
-            if node.subgraph is None or node.subgraph is not known.subgraph:
-                require_no_conflict(known, node)
-            elif (known.cell and known.cell.id) != (node.cell and node.cell.id):
-                # It was asked for, so that something can be put in, and stays whose it was.
-                node.cell, node.place = known.cell, known.place
-        touched(self.root, node.cell)
-        changed = difference(known, node)
-        if changed:
-            self._changed(changed)
-        # The old object stays the node, so that edges and variables that hold it mean the new definition.
-        for field in Node.__slots__:
-            setattr(known, field, getattr(node, field))
-        return known
-
-    def _find(self, what: Node | Subgraph | str) -> Node:
-        if isinstance(what, Subgraph):
-            what = what.as_node
-        if isinstance(what, str):
-            found = self.nodes.get(what)
-            if found is None:
-                raise GraphError(
-                    f"There is no node {what!r} in {self.path!r}. It has: {', '.join(self.nodes)}."
-                )
-            return found
-        if not isinstance(what, Node):
-            raise GraphError(
-                f"An edge joins nodes, not {what!r}. Decorate the function with @{self.name}.node."
-            )
-        if what.graph is not self or self.nodes.get(what.name) is not what:
-            raise ForeignNodeError(foreign(self, what))
-        return what
-
-
-def _require_name(name: str, what: str) -> None:
-    if not isinstance(name, str) or not name or "/" in name:
-        raise GraphError(f"{what} needs a name without '/', which parts the steps of a path; got {name!r}.")
+        name, root = node.name, self.root
+        if type(name) is not str or not name or "/" in name:
+            require_name(name, "A node")
+        if name in RESERVED:
+            raise GraphError(f"{name!r} is the name of a node that every graph has. Choose another one.")
+        if root.withdrawn:
+            put_back(root)
+        node.cell = cell = defining_cell()
+        if name in self.nodes:
+            return put_again(self.nodes[name], node, replace=replace)
+        if cell is not None:
+            touched(root, cell)
+        self.nodes[name] = node
+        return node

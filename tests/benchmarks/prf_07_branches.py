@@ -12,7 +12,7 @@ from harness import Bound, Case, Column, Measures, Table
 from workload import BRANCH_SECONDS, BRANCHES, over_the_ideal
 
 import koogbook as kb
-from koogbook.runtime.merges import fold
+from koogbook.runtime.parallel.merges import fold
 
 OWN = "koogbook, a listener, all events kept"
 FLOOR = "asyncio.gather"

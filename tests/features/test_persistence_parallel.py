@@ -14,8 +14,8 @@ from persisted_runs import CLIENT, Boom, Client, notices
 import koogbook as kb
 from koogbook.errors import IncompatibleCheckpointError
 from koogbook.events import CheckpointSaved
-from koogbook.runtime.merges import fold, select_by_max
-from koogbook.runtime.parallel_options import union
+from koogbook.runtime.parallel.merges import fold, select_by_max
+from koogbook.runtime.parallel.policies import union
 
 NOTES = kb.storage_key("notes", list[str])
 ALL = fold(
@@ -183,7 +183,7 @@ PROGRAM = """
 import asyncio, os, signal, sys
 import koogbook as kb
 from pathlib import Path
-from koogbook.runtime.merges import fold
+from koogbook.runtime.parallel.merges import fold
 
 folder, kill = Path(sys.argv[1]), sys.argv[2] == "kill"
 trip = kb.strategy("trip", input=str, output=str)

@@ -7,9 +7,9 @@ from typing import Any
 
 import koogbook as kb
 from koogbook import clock, events
-from koogbook.runtime.merge_kinds import Merge
-from koogbook.runtime.merges import fold
-from koogbook.runtime.parallel import Parallel
+from koogbook.runtime.parallel.block import Parallel
+from koogbook.runtime.parallel.merge_kinds import Merge
+from koogbook.runtime.parallel.merges import fold
 
 NOTES = kb.storage_key("notes", list[str])
 COUNT = kb.storage_key("count", int)

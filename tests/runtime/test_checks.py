@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sized
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NewType, Protocol, TypedDict
 
 import pytest
 
 import koogbook as kb
-from koogbook.errors import StrategyCheckError
+from koogbook.errors import GraphError, StrategyCheckError
 from koogbook.runtime.builder import Strategy
-from koogbook.runtime.checks import require_runnable
+from koogbook.runtime.checking.checks import require_runnable
+from koogbook.runtime.compiled import compile_strategy
+from koogbook.runtime.parallel.merges import fold
 
 Name = NewType("Name", str)
 
@@ -162,6 +166,135 @@ def test_a_strategy_that_cannot_run_is_refused_with_all_its_errors() -> None:
     with pytest.raises(StrategyCheckError, match=r"2 to do:(?s:.*)Add an edge: a >> finish") as caught:
         require_runnable(graph)
     assert caught.value.findings == graph.check()
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind", "line"),
+    [
+        (lambda trip: trip.remove(trip.edges[-1]), "no_way_out", "trip.edge('b', 'finish')"),
+        (lambda trip: trip.remove(trip.edges[0]), "no_start", "trip.edge('start', 'a')"),
+        (lambda trip: trip.edge("a", "finish"), "second_else", "trip.remove(trip.edges[3])"),
+        (lambda trip: trip.node(name="alone")(step), "unreachable", "trip.remove('alone')"),
+    ],
+    ids=["no_way_out", "no_start", "second_else", "unreachable"],
+)
+def test_a_finding_has_a_line_that_mends_it(broken: Any, kind: str, line: str) -> None:
+    """Pasted, it leaves nothing to do [GRA-05]."""
+    trip = kb.strategy("trip")
+    for name in ("a", "b"):
+        trip.node(name=name)(step)
+    trip.start >> trip.nodes["a"] >> trip.nodes["b"] >> trip.finish
+    broken(trip)
+    found = next(one for one in trip.check() if one.kind == kind)
+
+    assert found.line == line
+    exec(found.line, {"trip": trip})
+    assert trip.check() == ()
+
+
+def test_a_line_names_the_subgraph_that_it_is_for() -> None:
+    """And the message of a refused run holds it [GRA-05]."""
+    trip = kb.strategy("trip")
+    sub = trip.subgraph("sub")
+    trip.start >> sub >> trip.finish  # type: ignore[operator]
+    sub.node(name="a")(step)
+    with pytest.raises(StrategyCheckError) as caught:
+        require_runnable(trip)
+
+    line = "trip.nodes['sub'].subgraph.edge('start', 'a')"
+    assert line in str(caught.value)
+    exec(line, {"trip": trip})
+    exec(next(one.line for one in trip.check() if one.level == "error"), {"trip": trip})
+    assert trip.check() == ()
+
+
+def test_types_that_do_not_fit_have_a_line_too() -> None:
+    """A transformation on that very edge [GRA-05]."""
+    graph = _typed(int, str)
+    found = graph.check()[0]
+
+    assert (found.edge, found.line) == ("a >> b", "s.edges[1].map(str)")
+    exec(found.line, {"s": graph})
+    assert graph.check() == ()
+
+
+def test_a_block_without_branches_is_an_error() -> None:
+    """There is nothing to merge [GRA-05] [GRA-08]."""
+    trip = kb.strategy("trip")
+    block = trip.parallel("block", merge=fold(0, max))
+    trip.start >> block >> trip.finish
+
+    assert _kinds(trip) == [("error", "no_branches", "trip/block")]
+    block.node(name="one")(step)
+    assert trip.check() == ()
+
+
+def test_a_branch_that_does_not_take_what_the_block_takes_is_an_error() -> None:
+    """Its edges are not to be written, so an annotation is to be mended [GRA-05]."""
+    trip = kb.strategy("trip")
+    block = trip.parallel("block", merge=fold("", max), input=int, output=str)
+
+    @block.node
+    async def one(ctx: Any, text: bytes) -> list[int]:
+        return [1]
+
+    trip.start >> block >> trip.finish
+
+    assert _kinds(trip) == [("error", "types", "trip/block/one")]
+    assert "Mend an annotation" in trip.check()[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("anser", "Did you mean 'answer'?"),
+        ("deep", "'s/sub' has one of this name; an edge stays inside one graph"),
+        ("something else", "It has: start, finish, answer, sub"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_the_nearest_one(name: str, words: str) -> None:
+    """Nothing was changed [GRA-05]."""
+    graph = _graph("answer")
+    graph.subgraph("sub").node(name="deep")(step)
+
+    with pytest.raises(GraphError) as caught:
+        graph.edge("start", name)
+    assert words in str(caught.value)
+    assert len(graph.edges) == 0
+
+
+def _work(count: int, *, loops: bool) -> int:
+    """How many steps of Python it takes to build and compile a strategy of so many nodes."""
+    steps = 0
+
+    def trace(frame: Any, event: str, given: Any) -> Any:
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        line = kb.strategy("line")
+        nodes = [line.node(step, name=f"n{number}") for number in range(count)]
+        for left, right in pairwise([line.start, *nodes, line.finish]):
+            line.edge(left, right)
+            if loops and left is not line.start:
+                line.edge(left, line.finish, when=bool, label="out")
+        compile_strategy(line)
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+@pytest.mark.parametrize("loops", [False, True], ids=["a line", "with conditions"])
+def test_building_takes_work_in_proportion_to_nodes_and_edges(loops: bool) -> None:
+    """Twice the nodes, twice the steps [GRA-05]."""
+    _work(5, loops=loops)
+    once, twice = _work(100, loops=loops), _work(200, loops=loops)
+
+    assert twice / once < 2.1
 
 
 def _typed(given: Any, wanted: Any, **options: Any) -> Strategy:

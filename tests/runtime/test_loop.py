@@ -199,7 +199,11 @@ async def test_a_condition_that_raises_names_its_edge() -> None:
 
     with pytest.raises(ZeroDivisionError) as caught:
         await _agent(graph).run("")
-    assert caught.value.__notes__ == ["in when= of the edge fork/ask >> one"]
+    assert caught.value.__notes__ == [
+        "in when= of the edge fork/ask >> one",
+        "when=lambda got str '?'; the edge was not taken, and nothing behind it was run. Let the condition give False "
+        "for such an output.",
+    ]
 
 
 # ------------------------------------------------------------------------------------------- iterations

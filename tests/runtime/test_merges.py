@@ -13,9 +13,9 @@ from parallel_world import agent_of, block_of, fails, gives, run_of
 
 import koogbook as kb
 from koogbook.errors import GraphError, MergeError
-from koogbook.runtime.merge_kinds import BranchResult, Merge
-from koogbook.runtime.merges import fold, merge, select_by, select_by_index, select_by_max
-from koogbook.runtime.parallel_options import union
+from koogbook.runtime.parallel.merge_kinds import BranchResult, Merge
+from koogbook.runtime.parallel.merges import fold, merge, select_by, select_by_index, select_by_max
+from koogbook.runtime.parallel.policies import union
 
 BRANCHES = {"museums": gives(3), "parks": gives(5), "hotels": gives(5)}
 

@@ -28,7 +28,7 @@ import koogbook as kb
 from koogbook import clock, events
 from koogbook.errors import MaxIterationsError
 from koogbook.pipeline import Interceptor, current_path
-from koogbook.runtime.merges import fold, merge, select_by_max
+from koogbook.runtime.parallel.merges import fold, merge, select_by_max
 
 ALL = fold([], lambda found, output: [*found, output], history="base", storage="base")
 

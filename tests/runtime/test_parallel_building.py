@@ -11,7 +11,7 @@ import koogbook as kb
 from koogbook.code_place import Cell, set_notebook
 from koogbook.errors import ForeignNodeError, GraphError, RedefinitionError, StrategyCheckError
 from koogbook.runtime.cells import cell_ended
-from koogbook.runtime.merges import fold, select_by_max
+from koogbook.runtime.parallel.merges import fold, select_by_max
 
 ALL = fold([], lambda found, output: [*found, output])
 

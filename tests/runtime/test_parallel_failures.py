@@ -23,7 +23,7 @@ from parallel_world import (
 import koogbook as kb
 from koogbook import events
 from koogbook.errors import MergeError
-from koogbook.runtime.merges import fold, select_by_max
+from koogbook.runtime.parallel.merges import fold, select_by_max
 
 ALL = fold([], lambda found, output: [*found, output], history="append_all", storage="union")
 

@@ -22,7 +22,7 @@ from koogbook import events
 from koogbook.errors import MergeConflictError
 from koogbook.messages.message import tool_result
 from koogbook.messages.parts import ToolCall
-from koogbook.runtime.merges import select_by_max
+from koogbook.runtime.parallel.merges import select_by_max
 
 
 async def test_append_all_takes_what_each_branch_added_in_the_order_of_the_branches() -> None:

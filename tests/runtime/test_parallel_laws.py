@@ -16,8 +16,8 @@ from koogbook.errors import MergeConflictError
 from koogbook.messages.message import tool_result
 from koogbook.messages.pairing import pair_messages
 from koogbook.messages.parts import ToolCall
-from koogbook.runtime.merges import fold, select_by_index
-from koogbook.runtime.parallel_options import union
+from koogbook.runtime.parallel.merges import fold, select_by_index
+from koogbook.runtime.parallel.policies import union
 
 NAMES = ("x", "y", "z")
 KEYS = {name: kb.storage_key(name, list[int]) for name in NAMES}

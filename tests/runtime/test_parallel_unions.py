@@ -25,9 +25,9 @@ from parallel_world import (
 import koogbook as kb
 from koogbook import events
 from koogbook.errors import MergeConflictError, StorageKeyError
-from koogbook.runtime.merges import merge
-from koogbook.runtime.parallel_options import union
-from koogbook.runtime.storage_copies import REMOVED
+from koogbook.runtime.parallel.merges import merge
+from koogbook.runtime.parallel.policies import union
+from koogbook.runtime.parallel.storage_copies import REMOVED
 
 
 async def test_a_union_takes_what_single_branches_have_changed() -> None:

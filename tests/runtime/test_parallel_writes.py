@@ -23,7 +23,7 @@ from parallel_world import (
 import koogbook as kb
 from koogbook import events
 from koogbook.errors import BoundaryTypeError
-from koogbook.runtime.merges import merge, select_by, select_by_max
+from koogbook.runtime.parallel.merges import merge, select_by, select_by_max
 
 # ------------------------------------------------------------------------------------------- as in Koog
 

@@ -10,7 +10,14 @@ import pytest
 import koogbook as kb
 from koogbook.errors import GraphError
 from koogbook.runtime.export import to_mermaid
-from koogbook.runtime.ready import calls_tool, has_text, is_instance, not_, tools_failed, tools_succeeded
+from koogbook.runtime.ready.conditions import (
+    calls_tool,
+    has_text,
+    is_instance,
+    not_,
+    tools_failed,
+    tools_succeeded,
+)
 
 
 def _context(*texts: str) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import koogbook as kb
 from koogbook.errors import GraphError, RedefinitionError, StructuredOutputError
 from koogbook.events import NodeCompleted
-from koogbook.runtime.ready import is_instance
+from koogbook.runtime.ready.conditions import is_instance
 
 ANY: Any = Any
 

@@ -9,8 +9,8 @@ import pytest
 
 import koogbook as kb
 from koogbook.errors import StorageKeyError
+from koogbook.runtime.parallel.storage_copies import REMOVED, StorageCopies, apply, lost_in, united
 from koogbook.runtime.storage import Storage
-from koogbook.runtime.storage_copies import REMOVED, StorageCopies, apply, lost_in, united
 from koogbook.state.codec import encode_state
 
 NOTES = kb.storage_key("notes", list[str])

@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from case_names import without_address
 
 import koogbook as kb
 from koogbook.errors import GraphError
-from koogbook.runtime.subgraph_options import SubgraphOptions, require_options
-from koogbook.runtime.tools_for_task import tools_for_task
+from koogbook.runtime.subgraphs.options import SubgraphOptions, require_options
+from koogbook.runtime.subgraphs.tools_for_task import tools_for_task
 
 
 def weather(city: str) -> str:
@@ -41,7 +42,7 @@ def weather(city: str) -> str:
         ({"on_failure": "keep"}, "on_failure=: it has no context of its own"),
         ({"history": "fresh", "on_failure": "keep"}, "on_failure=: there is nothing to keep"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_an_option_that_cannot_be_is_refused(options: Any, said: str) -> None:
     """With the subgraph, the option and what to write, and nothing is defined [GRA-06]."""
@@ -64,7 +65,7 @@ def test_an_option_that_cannot_be_is_refused(options: Any, said: str) -> None:
         {"history": "fresh", "hand_out": "all", "on_failure": "keep"},
         {"history": "inherit", "on_failure": "keep"},
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_any_option_gives_a_context_of_its_own(options: Any) -> None:
     """An empty list of tools, or an empty text, is an option, too [GRA-06]."""

@@ -9,7 +9,7 @@ import pytest
 import koogbook as kb
 from koogbook.errors import StructuredOutputError
 from koogbook.events import Notice
-from koogbook.runtime.tools_for_task import tools_for_task
+from koogbook.runtime.subgraphs.tools_for_task import tools_for_task
 
 
 def weather(city: str) -> str:

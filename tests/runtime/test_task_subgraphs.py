@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from case_names import without_address
 
 import koogbook as kb
 from koogbook.errors import (
@@ -17,7 +18,7 @@ from koogbook.errors import (
     RedefinitionError,
     TaskNotFinishedError,
 )
-from koogbook.runtime.task_subgraphs import CriticResult
+from koogbook.runtime.subgraphs.task_subgraphs import CriticResult
 from koogbook.state.codec import decode_state, encode_state
 
 _RAN: list[str] = []
@@ -380,7 +381,7 @@ async def test_a_tool_around_it_of_the_name_of_the_finish_tool_is_refused_when_i
         ({"history": "old"}, "history=: it is one of"),
         ({"hand_out": "all"}, "Add history='fresh'"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_what_cannot_be_is_refused_when_it_is_defined(options: Any, said: str) -> None:
     """With the name of the subgraph [GRA-07]."""

@@ -17,7 +17,7 @@ from koogbook import events
 from koogbook.agents.run import Run
 from koogbook.events import Event
 from koogbook.features.event_handler import EventHandler
-from koogbook.runtime.merges import select_by_index
+from koogbook.runtime.parallel.merges import select_by_index
 from koogbook.runtime.subgraph import Subgraph
 
 #: Each kind of beginning with its kinds of ends, and the fields by which an end belongs to a beginning.

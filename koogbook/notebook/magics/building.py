@@ -30,10 +30,8 @@ def strategy_magic(current: Current, given: Given) -> Any:
     if given.switch("--reset"):
         made.remove(*made.edges)
         made.remove(*(node for node in made.nodes.values() if node.kind not in ("start", "finish")))
-    if "--input" in types:
-        made.input_type = made.start.input_type = made.start.output_type = types["--input"]
-    if "--output" in types:
-        made.output_type = made.finish.input_type = made.finish.output_type = types["--output"]
+    if types:
+        made.take_types(types.get("--input", made.input_type), types.get("--output", made.output_type))
     made.version = given.text("--version") or made.version
     code.assign(name, made)
     current.remember_strategy(name, made)

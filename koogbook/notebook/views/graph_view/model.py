@@ -34,7 +34,11 @@ class EdgeRow(Struct, frozen=True, kw_only=True):
 
 
 class NodeRow(Struct, frozen=True, kw_only=True):
-    """A node and what became of it; ``fact`` is the one thing worth knowing beside visits and time."""
+    """A node and what became of it; ``fact`` is the one thing worth knowing beside visits and time.
+
+    ``head`` says what a subgraph has of its own, and of a parallel block that it is one; of a merge it says how.
+    ``chosen`` is true of the branch whose output the merge has taken.
+    """
 
     path: str
     name: str
@@ -48,6 +52,8 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     fact: str
     types: str
     inside: int
+    head: str = ""
+    chosen: bool = False
 
 
 class NodeDetail(Struct, frozen=True, kw_only=True):
@@ -59,6 +65,7 @@ class NodeDetail(Struct, frozen=True, kw_only=True):
     status: NodeStatus
     place: str
     note: str
+    details: tuple[str, ...]
     types: str
     figures: tuple[tuple[str, str], ...]
     visits: tuple[VisitRow, ...]

@@ -25,6 +25,7 @@ def node_panel(detail: NodeDetail) -> Element:
     about = [path_apart(detail.path).replace("/", " / "), KINDS[detail.kind]]
     if detail.note:
         about.append(set_apart(detail.note))
+    about += [set_apart(one) for one in detail.details]
     if detail.place:
         about.append(f"defined in {set_apart(detail.place)}")
     return h(
@@ -114,16 +115,18 @@ def _visit_cells(row: VisitRow, longest: float, with_tokens: bool) -> list[Eleme
     return cells
 
 
-def _leads_to(edge: EdgeRow) -> list[Element | str]:
-    return sentence(f"{set_apart(edge.label or 'otherwise')} \u2192 {set_apart(edge.target_name)}")
+def _leads_to(edge: EdgeRow, otherwise: str) -> list[Element | str]:
+    return sentence(f"{set_apart(edge.label or otherwise)} \u2192 {set_apart(edge.target_name)}")
 
 
 def _edges_out(detail: NodeDetail) -> Element:
+    # Several without a condition are the branches of a block.
+    at_once = len(detail.edges) > 1 and not any(edge.conditional for edge in detail.edges)
     return h(
         "div",
         heading(
             "Edges out ",
-            h("span", "tried in this order", cls="kb-small kb-quiet"),
+            h("span", "taken at once" if at_once else "tried in this order", cls="kb-small kb-quiet"),
         ),
         h(
             "ol",
@@ -131,7 +134,7 @@ def _edges_out(detail: NodeDetail) -> Element:
                 h(
                     "li",
                     h("span", str(place), cls="kb-quiet kb-small"),
-                    h("span", *_leads_to(edge)),
+                    h("span", *_leads_to(edge, "branch" if at_once else "otherwise")),
                     h(
                         "span",
                         chip(f"taken \u00d7{edge.taken}", "accent" if edge.live else "")

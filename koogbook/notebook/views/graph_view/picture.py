@@ -16,7 +16,15 @@ from koogbook.notebook.views.look.controls import does
 from koogbook.notebook.views.look.glyphs import glyph_at
 from koogbook.notebook.views.look.isolates import name, path_apart, sentence, set_apart, shortened, unmarked
 from koogbook.notebook.views.look.markup import Element, h, one_line
-from koogbook.notebook.views.look.measure import count, cut_middle, duration, fit, text_width, thousands
+from koogbook.notebook.views.look.measure import (
+    count,
+    cut_end,
+    cut_middle,
+    duration,
+    fit,
+    text_width,
+    thousands,
+)
 from koogbook.notebook.views.look.pieces import STATES, picture
 
 #: More boxes than this are no picture any more.
@@ -28,6 +36,7 @@ _TEXT_LEFT, _TEXT_RIGHT = 34, 12
 _BOX_HEIGHT, _PILL_HEIGHT = 44, 28
 _FRAME_HEAD, _FRAME_PAD = 34, 14
 _MARGIN = 14
+_LONGEST_HEAD = 60
 
 _STEADY = 48
 _LIVE = "visit 88 \u00b7 88.88 s so far"
@@ -112,7 +121,7 @@ class _Drawing:
     def _box(self, node: NodeRow) -> Box:
         if node.path in self._inner:
             width, height = self.size(node.path)
-            head = text_width(_name(node), _NAME, bold=True) + _width(_second(node)) + 60
+            head = text_width(_name(node), _NAME, bold=True) + _width(_frame_head(node)) + 60
             return Box(node.path, max(width + 2 * _FRAME_PAD, head), height + _FRAME_HEAD + _FRAME_PAD)
         name = text_width(_name(node), _NAME, bold=True)
         if node.kind in ("start", "finish"):
@@ -128,6 +137,7 @@ class _Drawing:
         return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
 
     def _second(self, node: NodeRow) -> str:
+        """The second line of a box; a folded one says first what is in it."""
         hidden = self._hidden.get(node.path)
         if hidden is None:
             return _second(node)
@@ -164,7 +174,11 @@ class _Drawing:
                 **_box_of(rect),
                 rx=8,
                 fill="var(--kb-paper)" if node.depth % 2 else "var(--kb-sunk)",
-                stroke="var(--kb-bad)" if node.status == "failed" else "var(--kb-line)",
+                stroke="var(--kb-bad)"
+                if node.status == "failed"
+                else "var(--kb-ok)"
+                if node.chosen
+                else "var(--kb-line)",
                 stroke_dasharray="4 3" if node.status == "not reached" else None,
             ),
             glyph_at(mark, rect.x + 10, rect.y + 10, tone=tone),
@@ -174,7 +188,7 @@ class _Drawing:
                 h(
                     "tspan",
                     *_fitting(
-                        _second(node),
+                        _frame_head(node),
                         max(rect.width - 60 - text_width(_name(node), _NAME, bold=True), 20),
                     ),
                     dx=8,
@@ -217,7 +231,7 @@ def _plain_node(node: NodeRow, rect: Rect, second: str, *, selected: bool, folde
         _focus(rect, radius),
         _halo(rect, radius) if selected else None,
         outline if folded else None,
-        h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status]),
+        h("rect", **_box_of(rect), rx=radius, **_STROKES[node.status] | (_CHOSEN if node.chosen else {})),
         glyph_at(mark, rect.x + 11, middle - 7, tone=tone),
         h(
             "text",
@@ -285,6 +299,7 @@ _STROKES: Mapping[NodeStatus, dict[str, Any]] = {
         "stroke_dasharray": "4 3",
     },
 }
+_CHOSEN = {"stroke": "var(--kb-ok)", "stroke_width": 2}
 _SECOND_COLOUR: Mapping[NodeStatus, str] = {"running": "var(--kb-accent)", "failed": "var(--kb-bad)"}
 
 
@@ -299,6 +314,8 @@ def _name(node: NodeRow) -> str:
 def _second(node: NodeRow) -> str:
     """The second line of a box: visits, time and one fact; before the first visit its types. Names are set apart."""
     if node.status == "not reached":
+        if node.head:
+            return set_apart(cut_middle(one_line(node.head), 30))
         return shortened(node.types, lambda types: cut_middle(one_line(types), 30))
     if node.status == "running":
         return f"visit {node.visits} \u00b7 " + (
@@ -309,9 +326,19 @@ def _second(node: NodeRow) -> str:
     if node.status == "failed":
         return f"failed \u00d7{node.failures} \u00b7 {set_apart(one_line(node.fact).partition(':')[0])}"
     words = [f"\u00d7{node.visits}", duration(node.seconds)]
+    if node.kind == "merge" and node.head:
+        words.insert(0, set_apart(cut_end(one_line(node.head), 24)))
     if node.fact:
         words.append(set_apart(node.fact))
     return " \u00b7 ".join(words)
+
+
+def _frame_head(node: NodeRow) -> str:
+    """What stands beside the name of a frame: what it has of its own, then how it goes."""
+    if not node.head:
+        return _second(node)
+    head = set_apart(cut_end(one_line(node.head), _LONGEST_HEAD))
+    return head if node.status == "not reached" else f"{head} \u00b7 {_second(node)}"
 
 
 def _width(second: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from koogbook.events import (
+    BranchesMerged,
     CompressionCompleted,
     CompressionFailed,
     EdgeTaken,
@@ -28,6 +29,7 @@ class NodeRecord:
 
     __slots__ = (
         "begun",
+        "chosen",
         "done",
         "error",
         "left_by",
@@ -52,8 +54,10 @@ class NodeRecord:
         self.done = 0
         self.output: Any = None
         self.error = ""
-        #: What a compression did.
+        #: What a compression did, or a merge.
         self.result = ""
+        #: Whether the merge of its block has chosen it.
+        self.chosen = False
 
     @property
     def status(self) -> NodeStatus:
@@ -73,7 +77,9 @@ class NodeRecord:
         if self.result:
             return self.result
         tokens = sum(sum(pair) for pair in self.tokens.values())
-        words = [f"{thousands(tokens)} tokens"] if tokens else []
+        words = ["chosen"] if self.chosen else []
+        if tokens:
+            words.append(f"{thousands(tokens)} tokens")
         if self.failures:
             words.append(f"{self.failures} failed")
         return ", ".join(words)
@@ -99,9 +105,13 @@ class NodeRecord:
                 self.visits[event.visit] = "failed"
                 self.seconds[event.visit] = event.seconds
                 self.error = event.error
+            case SubgraphFailed(cancelled=True):
+                self.visits[self.visit] = "stopped"
             case SubgraphFailed():
                 self.visits[self.visit] = "failed"
                 self.error = event.error
+            case BranchesMerged():
+                self.result = f"chose {event.winner}" if event.winner else event.merge
             case EdgeTaken():
                 self.left_by[self.visit] = event.label or event.target.rpartition("/")[2]
             case LLMCallCompleted(usage=usage) if usage is not None:
@@ -127,7 +137,7 @@ class NodeRecord:
             self.seconds[self.visit] = max(now - self.begun, 0.0)
 
     def _start(self, visit: int, at: float) -> None:
-        self.visit, self.begun = visit, at
+        self.visit, self.begun, self.chosen = visit, at, False
         self.visits[visit] = "running"
 
 

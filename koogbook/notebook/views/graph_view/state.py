@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from koogbook.events import (
+    BranchesMerged,
     EdgeTaken,
     Event,
     NodeStarting,
@@ -26,7 +27,11 @@ from koogbook.runtime.shape import EdgeShape, GraphShape, NodeShape
 #: A graph of more nodes than this begins with its subgraphs folded.
 FOLD_ABOVE = 60
 
+#: Nodes that have nodes in them.
+FRAMES = ("subgraph", "parallel")
+
 _PREVIEW = 600
+_MOST_NAMES = 5
 
 
 def graph_state(
@@ -57,7 +62,8 @@ def graph_state(
     run = runs[-1] if runs else ""
     records: dict[str, NodeRecord] = {node.path: NodeRecord() for node in shape.nodes}
     taken: Counter[tuple[str, str, int]] = Counter()
-    last_edge: tuple[str, str, int] | None = None
+    #: The edge by which each node was reached last.
+    came_by: dict[str, tuple[str, str, int]] = {}
     starting: RunStarting | None = None
     ending: RunCompleted | RunFailed | None = None
     resumed = ""
@@ -79,8 +85,10 @@ def graph_state(
         if isinstance(event, NodeStarting):
             iteration = event.iteration
         elif isinstance(event, EdgeTaken):
-            last_edge = (event.path, event.target, event.order)
-            taken[last_edge] += 1
+            came_by[event.target] = edge_taken = (event.path, event.target, event.order)
+            taken[edge_taken] += 1
+        elif isinstance(event, BranchesMerged) and event.winner:
+            _choose(records, event)
         record.note(event)
     for record in records.values():
         if ending is not None:
@@ -89,10 +97,11 @@ def graph_state(
             record.so_far(now)
 
     shapes = {node.path: node for node in shape.nodes}
-    running = [path for path, record in records.items() if record.status == "running"]
+    all_running = [path for path, record in records.items() if record.status == "running"]
+    running = _innermost(all_running)
     back = _leading_back(shape)
     edges = tuple(
-        _edge_row(edge, shapes, taken, last_edge, running, back=number in back)
+        _edge_row(edge, shapes, taken, came_by, all_running, back=number in back)
         for number, edge in enumerate(shape.edges)
     )
     inside = Counter(parent for node in shape.nodes for parent in _parents(node.path, shapes))
@@ -147,7 +156,7 @@ def _parents(path: str, shapes: dict[str, NodeShape]) -> list[str]:
 def _nested(nodes: Sequence[NodeShape], shapes: dict[str, NodeShape]) -> list[NodeShape]:
     """Nodes in the order of their definition, those of a subgraph behind it, finish nodes last."""
     children: dict[str, list[NodeShape]] = {}
-    for node in sorted(nodes, key=lambda node: node.kind == "finish"):
+    for node in sorted(nodes, key=lambda node: node.kind in ("finish", "merge")):
         parents = _parents(node.path, shapes)
         children.setdefault(parents[0] if parents else "", []).append(node)
     found: list[NodeShape] = []
@@ -162,7 +171,7 @@ def _nested(nodes: Sequence[NodeShape], shapes: dict[str, NodeShape]) -> list[No
 def _folded(
     nodes: Sequence[NodeShape], running: Sequence[str], selected: str | None, toggled: Set[str]
 ) -> frozenset[str]:
-    every = {node.path for node in nodes if node.kind == "subgraph"}
+    every = {node.path for node in nodes if node.kind in FRAMES}
     open_for = [*running, *([selected] if selected is not None else [])]
     at_first = (
         {path for path in every if not any(one.startswith(f"{path}/") for one in open_for)}
@@ -176,7 +185,7 @@ def _edge_row(
     edge: EdgeShape,
     shapes: dict[str, NodeShape],
     taken: Counter[tuple[str, str, int]],
-    last_edge: tuple[str, str, int] | None,
+    came_by: Mapping[str, tuple[str, str, int]],
     running: Sequence[str],
     *,
     back: bool,
@@ -185,12 +194,12 @@ def _edge_row(
     return EdgeRow(
         source=edge.source,
         target=edge.target,
-        target_name=shapes[edge.target].name,
+        target_name=shown_name(shapes[edge.target]),
         order=edge.order,
         label=edge.label or ("condition" if edge.conditional else ""),
         conditional=edge.conditional,
         taken=taken[key],
-        live=key == last_edge and edge.target in running,
+        live=edge.target in running and key == came_by.get(edge.target),
         back=back,
     )
 
@@ -205,7 +214,7 @@ def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str
     parents = _parents(node.path, shapes)
     return NodeRow(
         path=node.path,
-        name=node.name,
+        name=shown_name(node),
         kind=node.kind,
         parent=parents[0] if parents else "",
         depth=len(parents),
@@ -216,13 +225,58 @@ def _node_row(node: NodeShape, record: NodeRecord, inside: int, shapes: dict[str
         fact=record.fact,
         types=_types(node),
         inside=inside,
+        head=_head(node, shapes),
+        chosen=record.chosen,
     )
+
+
+def shown_name(node: NodeShape) -> str:
+    """What a node is called in a picture."""
+    return "merge" if node.kind == "merge" else node.name
+
+
+def _head(node: NodeShape, shapes: Mapping[str, NodeShape]) -> str:
+    if node.kind == "merge":
+        return node.note
+    words = list(node.details)
+    if node.kind == "parallel":
+        around = f"{node.path}/"
+        branches = sum(
+            path.startswith(around) and "/" not in path[len(around) :] and one.kind not in ("start", "merge")
+            for path, one in shapes.items()
+        )
+        # How it merges stands at the merge.
+        words = [
+            "parallel",
+            count(branches, "branch", "branches"),
+            *(word for word in words if not word.startswith("merge ")),
+        ]
+    return " \u00b7 ".join(words)
+
+
+def _innermost(paths: Sequence[str]) -> list[str]:
+    """Those that are not around another one: branches run at once, the blocks around them run in them."""
+    around = {parent for path in paths for parent in _prefixes(path)}
+    return [path for path in paths if path not in around]
+
+
+def _prefixes(path: str) -> Iterable[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _choose(records: Mapping[str, NodeRecord], event: BranchesMerged) -> None:
+    """Mark the branch that a merge has chosen; the event may be told of the block or of the merge in it."""
+    block = event.path if f"{event.path}/{event.winner}" in records else event.path.rpartition("/")[0]
+    winner = records.get(f"{block}/{event.winner}")
+    if winner is not None:
+        winner.chosen = True
 
 
 def _types(node: NodeShape) -> str:
     return (
         ""
-        if node.kind in ("start", "finish")
+        if node.kind in ("start", "finish", "merge")
         else f"{set_apart(node.input_type)} \u2192 {set_apart(node.output_type)}"
     )
 
@@ -249,12 +303,19 @@ def _sentence(
             f"completed in {time}", f"{visited} of {count(len(records), 'node')} visited", after
         )
     if isinstance(ending, RunFailed):
-        failed = [path for path, record in records.items() if record.status in ("failed", "stopped")]
-        where = f" in {_short(shape, failed[-1])}" if failed else ""
+        ended = [path for path, record in records.items() if record.status == "stopped"]
+        failed = [path for path, record in records.items() if record.status == "failed"] or ended
+        where = f" in {_short(shape, _innermost(failed)[-1])}" if failed else ""
         if ending.cancelled:
             return "stopped", _joined(f"stopped{where} after {time}", after)
         return "failed", _joined(
             f"failed{where} after {time}: {set_apart(cut_end(ending.error, 120))}", after
+        )
+    if len(running) > 1:
+        names = ", ".join(set_apart(path.rpartition("/")[2]) for path in running[:_MOST_NAMES])
+        more = f" and {len(running) - _MOST_NAMES} more" if len(running) > _MOST_NAMES else ""
+        return "running", _joined(
+            f"running {len(running)} nodes at once: {names}{more}", time, f"iteration {iteration}", after
         )
     if running:
         path = running[-1]
@@ -304,11 +365,12 @@ def _detail(node: NodeShape, record: NodeRecord, edges: Sequence[EdgeRow]) -> No
     )
     return NodeDetail(
         path=node.path,
-        name=node.name,
+        name=shown_name(node),
         kind=node.kind,
         status=record.status,
         place=node.place,
         note=node.note,
+        details=(*node.details, *(("in a thread",) if node.thread else ())),
         types=_types(node),
         figures=tuple(figures),
         visits=visits,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from koogbook.notebook.views.graph_view.model import EdgeRow, GraphState, NodeDetail, NodeRow
 from koogbook.notebook.views.look.isolates import unmarked
 from koogbook.notebook.views.look.measure import count, duration, plain, thousands, wrapped
@@ -9,6 +11,8 @@ from koogbook.notebook.views.look.measure import count, duration, plain, thousan
 #: A long list is shown with so many of its first and of its last entries.
 SHOWN_ENDS = 20
 _MOST_CHANGES = 5
+#: The width of the last column.
+_THEN = 36
 
 KINDS = {
     "start": "start",
@@ -16,6 +20,8 @@ KINDS = {
     "node": "function",
     "compress": "history compression",
     "subgraph": "subgraph",
+    "parallel": "parallel block",
+    "merge": "merge of the branches",
 }
 
 
@@ -58,11 +64,11 @@ def _node_lines(node: NodeRow, edges: list[EdgeRow], selected: bool) -> list[str
     name = plain("  " * node.depth + ("|- " if node.depth else "") + node.name, 24)
     time = plain(duration(node.seconds)) if node.seconds else "-"
     then = _then(edges)
-    fact = plain(node.fact)
+    fact = plain(node.head if not node.fact else f"{node.head}; {node.fact}" if node.head else node.fact)
     if fact and len(then) == 1 and len(then[0]) + len(fact) < 32:
         then = [f"{then[0]}   ({fact})"]
     elif fact:
-        then.append(f"({fact})")
+        then += textwrap.wrap(f"({fact})", _THEN)
     start = f"{'>' if selected else ' '} {name:<24}  {status:<11}  {node.visits:>6}  {time:>11}  "
     lines = [start + plain(then[0], 100 - len(start)) if then else start]
     lines += [" " * len(start) + plain(line, 100 - len(start)) for line in then[1:]]
@@ -70,8 +76,8 @@ def _node_lines(node: NodeRow, edges: list[EdgeRow], selected: bool) -> list[str
 
 
 def _then(edges: list[EdgeRow]) -> list[str]:
-    if len(edges) == 1 and not edges[0].conditional:
-        return [_target(edges[0])]
+    if not any(edge.conditional for edge in edges):  # one, or the branches of a block
+        return [_target(edge) for edge in edges]
     return [
         f"{place}. {plain(edge.label or 'otherwise', 15)} -> {_target(edge)}"
         for place, edge in enumerate(edges, start=1)
@@ -86,6 +92,8 @@ def _target(edge: EdgeRow) -> str:
 def _detail_lines(detail: NodeDetail) -> list[str]:
     place = f"   defined in {plain(detail.place, 30)}" if detail.place else ""
     lines = wrapped(f"Selected: {plain(detail.path, 50)}   {KINDS[detail.kind]}{place}", 100, indent="")
+    if detail.details:
+        lines += wrapped(plain(", ".join(detail.details)), 100)
     if detail.visits:
         lines.append(f"  {'visit':>5}  {'time':>12}  {'in':>8}  {'out':>8}  left by")
         lines += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.panel import node_panel
 from koogbook.notebook.views.graph_view.picture import MOST_BOXES, graph_picture
-from koogbook.notebook.views.graph_view.state import graph_state
+from koogbook.notebook.views.graph_view.state import FRAMES, graph_state
 from koogbook.notebook.views.graph_view.text import SHOWN_ENDS, changed_lines, graph_text
 from koogbook.notebook.views.look.controls import button, field, keys, tools
 from koogbook.notebook.views.look.glyphs import glyph
@@ -66,7 +66,7 @@ def graph_element(state: GraphState) -> Element:
 
 def _tools(state: GraphState) -> Element:
     """What can be done beside selecting: find, fold the subgraph that is selected or around the selection, close."""
-    subgraphs = {node.path for node in state.nodes if node.kind == "subgraph"}
+    subgraphs = {node.path for node in state.nodes if node.kind in FRAMES}
     selected = state.selected.path if state.selected else ""
     around = [path for path in subgraphs if selected == path or selected.startswith(f"{path}/")]
     inner = max(around, key=len, default="")
@@ -81,8 +81,9 @@ def _tools(state: GraphState) -> Element:
 
 def spoken(state: GraphState) -> str:
     """What is worth saying aloud: what runs, how it ended; not the time that passes."""
-    running = [node.name for node in state.nodes if node.status == "running"]
-    return f"running {set_apart(running[-1])}" if running else state.status
+    running = [node for node in state.nodes if node.status == "running"]
+    inner = [node for node in running if not any(one.parent == node.path for one in running)]
+    return f"running {', '.join(set_apart(node.name) for node in inner)}" if inner else state.status
 
 
 def graph_main(state: GraphState) -> Element:
@@ -112,6 +113,11 @@ def graph_main(state: GraphState) -> Element:
 
 def graph_svg(state: GraphState, theme: Theme) -> bytes:
     """The picture alone as an SVG document; for a graph that is too large, one that says so."""
+    return svg_bytes(graph_drawing(state), theme)
+
+
+def graph_drawing(state: GraphState) -> Element:
+    """The picture alone as an ``svg`` element; for a graph that is too large, one that says so."""
     drawn = graph_picture(state)
     if drawn is None:
         text = f"{count(len(state.nodes), 'node')} are more than a picture can hold."
@@ -122,7 +128,7 @@ def graph_svg(state: GraphState, theme: Theme) -> bytes:
             text,
             h("text", text, x=14, y=28, font_size=12, fill="var(--kb-ink)"),
         )
-    return svg_bytes(drawn, theme)
+    return drawn
 
 
 def _to_do(state: GraphState) -> list[Element]:

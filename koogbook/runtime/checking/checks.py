@@ -1,0 +1,43 @@
+"""Whether a strategy can run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koogbook.errors import StrategyCheckError
+from koogbook.runtime.cells import withdraw_so_far
+from koogbook.runtime.checking.findings import findings_of
+from koogbook.runtime.shape import FindingShape
+
+if TYPE_CHECKING:
+    from koogbook.runtime.builder import Strategy
+
+
+def check(strategy: Strategy) -> tuple[FindingShape, ...]:
+    """The findings of a strategy with its subgraphs, errors first.
+
+    What the running notebook cell does not define any more is withdrawn before.
+    """
+    withdraw_so_far(strategy)
+    found = [finding for graph in strategy.all_graphs() for finding in findings_of(graph)]
+    return tuple(sorted(found, key=lambda finding: finding.level))
+
+
+def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:
+    """The findings of a strategy that can run: warnings alone.
+
+    Raises:
+        StrategyCheckError: The check found errors; the message names each node and remedy.
+    """
+    findings = check(strategy)
+    errors = [finding for finding in findings if finding.level == "error"]
+    if errors:
+        listed = "\n".join(
+            f"  - {finding.text} {finding.remedy}" + (f"\n        {finding.line}" if finding.line else "")
+            for finding in errors
+        )
+        raise StrategyCheckError(
+            f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:\n{listed}",
+            findings=findings,
+        )
+    return findings

@@ -1,0 +1,219 @@
+"""What is wrong with one graph, or odd about it: errors stop a strategy from running, warnings do not.
+
+The work grows with the nodes and edges, and not with their product.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from koogbook.runtime.checking.type_fit import can_fit
+from koogbook.runtime.shape import FindingShape
+from koogbook.state.codec import describe_type
+
+if TYPE_CHECKING:
+    from koogbook.runtime.node import Edge, Node
+    from koogbook.runtime.subgraph import Subgraph
+
+#: What makes a value one of these types, as far as a line to paste can know.
+_MAKES = {str: "str", int: "int", float: "float", bool: "bool", list: "list", dict: "dict"}
+
+
+def findings_of(graph: Subgraph) -> Iterator[FindingShape]:
+    """The findings of a graph, those of graphs inside it left out."""
+    if graph.join is not None and len(graph.nodes) == 2:
+        yield _without_branches(graph)
+        return
+    if not _is_one_line(graph):
+        yield from _ways(graph)
+    edges, sources = graph.edges, graph.edges.by_source
+    if len(edges) > len(sources):
+        yield from _among_several(graph)
+    yield from _types(graph)
+
+
+def _is_one_line(graph: Subgraph) -> bool:
+    """Whether the graph is one line from start through every node to finish."""
+    edges, left = graph.edges, len(graph.nodes) - 1
+    if not len(edges) == len(edges.by_source) == left:
+        return False
+    node, leaving = graph.start, edges.by_source
+    while left and node in leaving:
+        node = leaving[node][0].target
+        left -= 1
+    return not left and node is graph.finish
+
+
+def _reach(starts: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
+    seen = set(starts)
+    stack = list(seen)
+    while stack:
+        for target in edges.get(stack.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return seen
+
+
+def _ways(graph: Subgraph) -> Iterator[FindingShape]:
+    """What cannot be reached, and what leads nowhere."""
+    following: dict[Node, list[Node]] = {}
+    leading: dict[Node, list[Node]] = {}
+    for edge in graph.edges:
+        following.setdefault(edge.source, []).append(edge.target)
+        leading.setdefault(edge.target, []).append(edge.source)
+    forward, backward = _reach([graph.start], following), _reach([graph.finish], leading)
+    if len(forward) == len(backward) == len(graph.nodes):
+        return
+    where, nodes = graph.path, graph.nodes.values()
+    dead_ends = [node for node in nodes if node not in following and node is not graph.finish]
+    to_dead_end = _reach(dead_ends, leading)
+    if graph.start not in following:
+        ends = (graph.start, graph.finish)
+        first = next((node for node in nodes if node not in ends and node not in leading), graph.finish)
+        yield _no_edge("no_start", graph.start, f"{where} has no first node.", "start >> NODE", first)
+    elif graph.finish not in forward:
+        last = next((node for node in dead_ends if node in forward), graph.start)
+        text = f"{where}: finish cannot be reached from start."
+        yield _no_edge("no_finish", graph.finish, text, "NODE >> finish", last)
+    for node in nodes:
+        if node is graph.start or node is graph.finish:
+            continue
+        if node not in forward:
+            yield FindingShape(
+                level="warning",
+                kind="unreachable",
+                path=node.path,
+                text=f"{node.path} is never reached.",
+                remedy=f"Add an edge that leads to it: NODE >> {node.name}; or take it out.",
+                line=f"{code_for(graph)}.remove({node.name!r})",
+            )
+        elif node not in following:
+            yield _no_edge("no_way_out", node, f"{node.path} has no way out.", f"{node.name} >> finish", node)
+        elif node not in backward and node not in to_dead_end:
+            text = f"{node.path} is in a cycle, or leads into one, that never ends."
+            yield _no_edge("no_exit", node, text, f"{node.name} >> finish", node)
+
+
+def _no_edge(kind: str, node: Node, text: str, edge: str, end: Node) -> FindingShape:
+    source, target = ("start", end.name) if kind == "no_start" else (end.name, "finish")
+    more = ", when=lambda value: True" if kind == "no_exit" else ""
+    return FindingShape(
+        level="error",
+        kind=kind,
+        path=node.path,
+        text=text,
+        remedy=f"Add an edge: {edge}.",
+        edge=edge,
+        line=f"{code_for(node.graph)}.edge({source!r}, {target!r}{more})",
+    )
+
+
+def _without_branches(graph: Subgraph) -> FindingShape:
+    made = graph.name if graph.name.isidentifier() else "block"
+    return FindingShape(
+        level="error",
+        kind="no_branches",
+        path=graph.path,
+        text=f"{graph.path} is a parallel block without a branch.",
+        remedy=f"Put a node into it: @{made}.node above an async function.",
+    )
+
+
+def _among_several(graph: Subgraph) -> Iterator[FindingShape]:
+    """What is unclear where several edges leave one node."""
+    several = [node for node in graph.nodes.values() if len(graph.edges.leaving(node)) > 1]
+    for node in several:
+        leaving = graph.edges.leaving(node)
+        plain = [edge for edge in leaving if not edge.conditional]
+        if len(plain) > 1 and graph.join is None:
+            targets = ", ".join(edge.target.name for edge in plain)
+            yield _at_edge(
+                "error",
+                "second_else",
+                node,
+                f"{node.path} has {len(plain)} edges without a condition, to {targets}; only one can be taken.",
+                "strategy.remove one of them, or give it when=.",
+                plain[1],
+            )
+    for node in several:
+        yield from _unclear(node, graph.edges.leaving(node))
+
+
+def _unclear(node: Node, leaving: Sequence[Edge]) -> Iterator[FindingShape]:
+    """Several conditional edges that look the same."""
+    conditional = [edge for edge in leaving if edge.conditional]
+    counts = Counter((edge.target, edge.label) for edge in conditional)
+    for (target, label), count in counts.items():
+        if count > 1:
+            last = next(
+                edge for edge in reversed(conditional) if edge.target is target and edge.label == label
+            )
+            yield _at_edge(
+                "warning",
+                "same_edge",
+                node,
+                f"{node.path} has several edges to {target.name} that are all called {label!r}.",
+                "Give each a label=, or strategy.remove those that are left over.",
+                last,
+            )
+
+
+def _types(graph: Subgraph) -> Iterator[FindingShape]:
+    """Edges whose ends declare types that no value is both of."""
+    fits: dict[tuple[int, int], bool] = {}
+    for edge in graph.edges:
+        given, wanted = edge.source.output_type, edge.target.input_type
+        if given is wanted or given is Any or wanted is Any:
+            continue
+        if edge.target is graph.finish and graph.join is not None:  # what the merge makes of all of them
+            continue
+        key = (id(given), id(wanted))
+        if key not in fits:
+            fits[key] = can_fit(given, wanted)
+        if not fits[key] and not edge.mapped:
+            yield _at_edge(
+                "error",
+                "types",
+                edge.target,
+                f"{edge.source.path} gives {describe_type(given)} and {edge.target.name} takes "
+                f"{describe_type(wanted)}.",
+                f"Mend an annotation: {edge.target.name} takes what the block takes."
+                if graph.join is not None
+                else f"Add map= to the edge {edge.source.name} >> {edge.target.name}, or mend an annotation.",
+                edge,
+                f".map({_MAKES.get(wanted, 'lambda value: ...')})",
+            )
+
+
+def _at_edge(
+    level: Literal["error", "warning"],
+    kind: str,
+    node: Node,
+    text: str,
+    remedy: str,
+    edge: Edge,
+    call: str = "",
+) -> FindingShape:
+    graph, ends = edge.source.graph, f"{edge.source.name} >> {edge.target.name}"
+    code = code_for(graph)
+    at = f"{code}.edges[{list(graph.edges).index(edge)}]"
+    line = "" if graph.join is not None else f"{at}{call}" if call else f"{code}.remove({at})"
+    return FindingShape(
+        level=level,
+        kind=kind,
+        path=node.path,
+        text=text,
+        remedy=remedy if ends in remedy else f"{remedy} Edge: {ends}",
+        edge=ends,
+        line=line,
+    )
+
+
+def code_for(graph: Subgraph) -> str:
+    """How a line names a graph: ``trip``, ``trip.nodes['plan'].subgraph``."""
+    if graph.parent is None:
+        return graph.name if graph.name.isidentifier() else "strategy"
+    return f"{code_for(graph.parent)}.nodes[{graph.name!r}].subgraph"

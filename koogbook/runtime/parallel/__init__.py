@@ -1,0 +1,1 @@
+"""Branches that run at once, and how what they leave becomes one."""

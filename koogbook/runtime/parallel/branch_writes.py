@@ -1,0 +1,307 @@
+"""What the branches of a parallel block wrote, what of it the context around takes over, and what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from koogbook.errors import MergeConflictError
+from koogbook.events import BranchesMerged
+from koogbook.llm.context import Committed
+from koogbook.llm.write_session import LLMWriteSession
+from koogbook.messages.message import Message
+from koogbook.messages.pairing import pair_messages
+from koogbook.messages.prompt import Prompt
+from koogbook.runtime.context import Context
+from koogbook.runtime.parallel.merge_kinds import BranchResult, Chosen, Merge
+from koogbook.runtime.parallel.policies import StorageUnion
+from koogbook.runtime.parallel.storage_copies import (
+    Changes,
+    StorageCopies,
+    Union,
+    apply,
+    lost_in,
+    require_room,
+    united,
+)
+
+_NOTHING: tuple[Message, ...] = ()
+
+
+class Writes(Struct, frozen=True):
+    """What one branch wrote: ``appended`` is None where its history does not begin with the one before the block.
+
+    ``began`` is its LLM context as it was at first.
+    """
+
+    result: BranchResult
+    began: Committed
+    appended: tuple[Message, ...] | None
+    changes: Changes
+
+    @property
+    def name(self) -> str:
+        """The name of the branch."""
+        return self.result.name
+
+    @property
+    def committed(self) -> Committed:
+        """The branch's LLM context as it was left."""
+        return self.result.context.llm.committed
+
+
+class Lost(NamedTuple):
+    """What of the writes of a branch did not get into the context that goes on, in words."""
+
+    branch: str
+    messages: list[str]
+    storage: list[str]
+
+    def __str__(self) -> str:
+        stored = [f"storage {', '.join(self.storage)}"] if self.storage else []
+        return f"{self.branch}: {', '.join(self.messages + stored)}"
+
+
+def writes_of(result: BranchResult, began: Committed, copies: StorageCopies) -> Writes:
+    """What a branch wrote to its copies of the LLM context and of the storage."""
+    context = result.context
+    appended = _appended(began.prompt, context.llm.committed.prompt)
+    return Writes(result, began, appended, copies.changes_in(context.storage))
+
+
+async def take_over(
+    ctx: Context,
+    where: str,
+    merge: Merge,
+    chosen: Chosen,
+    writes: Sequence[Writes],
+) -> None:
+    """Write to the context around the block at ``where`` what the policies say, and tell what is lost.
+
+    Raises:
+        MergeConflictError: What branches wrote does not fit together; nothing was taken over.
+    """
+    handing_over = [one for one in writes if one.result.error is None]
+    winner = next((one for one in writes if one.result is chosen.winner), None)
+    union = await _stored(merge, where, winner, handing_over)
+    require_room(ctx.storage, union.changes)
+    history = merge.history_policy
+    if history == "winner" and winner is not None and winner.committed is not winner.began:
+        async with ctx.llm.write_session() as session:
+            _become(session, winner)
+            apply(ctx.storage, union.changes)
+    elif history == "append_all" and any(one.appended is None or one.appended for one in handing_over):
+        async with ctx.llm.write_session() as session:
+            joined = _joined(session.prompt, handing_over, where)
+            if joined:
+                session.prompt = session.prompt.append(*joined, allow_duplicate=True)
+            apply(ctx.storage, union.changes)
+    else:
+        apply(ctx.storage, union.changes)
+    _tell(ctx, where, merge, winner, writes, union)
+
+
+async def _stored(merge: Merge, where: str, winner: Writes | None, writes: Sequence[Writes]) -> Union:
+    """The changes of storages that are taken over."""
+    policy = merge.storage_policy
+    if isinstance(policy, StorageUnion):
+        return await united([(one.name, one.changes) for one in writes], policy.on_conflict, where)
+    return Union(winner.changes if policy == "winner" and winner is not None else {})
+
+
+# ------------------------------------------------------------------------------------------- histories
+
+
+def _become(session: LLMWriteSession, winner: Writes) -> None:
+    """Make the LLM context the winner's; what it appended is appended here."""
+    new = winner.committed
+    if winner.appended is None:
+        session.prompt = new.prompt
+    elif winner.appended:
+        session.prompt = session.prompt.append(*winner.appended, allow_duplicate=True)
+    session.params, session.tools = new.prompt.params, new.tools
+    if new.model != session.model:
+        session.model = new.model
+
+
+def _appended(before: Prompt, prompt: Prompt) -> tuple[Message, ...] | None:
+    if prompt is before:
+        return _NOTHING
+    messages, length = prompt.messages, len(before)
+    if prompt.is_extension_of(before) or messages[:length] == before.messages:
+        return messages[length:]
+    return None
+
+
+def _joined(prompt: Prompt, writes: Sequence[Writes], where: str) -> list[Message]:
+    """What all branches have appended, each message once, as it stands behind the messages of ``prompt``."""
+    at_first = prompt.messages
+    # What the merge itself has appended counts as written already.
+    known = {message.id: ("", message) for message in at_first[len(writes[0].began.prompt) :]}
+    joined: list[Message] = []
+    owners: list[str] = []
+    for one in writes:
+        if one.appended is None:
+            raise _no_history(
+                where,
+                one.name,
+                f"Branch {one.name} has rewritten its history, which does not begin with the messages from before the "
+                "block any more (it was compressed, cut, or replaced), and nothing can be appended to it.",
+                "Compress before the block or after it",
+            )
+        for message in one.appended:
+            other, same = known.get(message.id, ("", None))
+            if same is not None and same != message:
+                raise _no_history(
+                    where,
+                    one.name,
+                    f"Branch {one.name} has appended another message under the id {message.id!r} than "
+                    f"{f'branch {other}' if other else 'the merge itself'}.",
+                    "Give each message an id of its own, or none",
+                    other,
+                )
+            if same is None or other == one.name:
+                known[message.id] = (one.name, message)
+                joined.append(message)
+                owners.append(one.name)
+    _require_whole(at_first, joined, owners, where)
+    return joined
+
+
+def _require_whole(
+    at_first: tuple[Message, ...], joined: Sequence[Message], owners: Sequence[str], where: str
+) -> None:
+    """Refuse what leaves calls without results, or results without calls, that were not there before."""
+    before = pair_messages(at_first)
+    if before.tail is None and not any(message.role == "tool" or message.calls for message in joined):
+        return
+    after = pair_messages([*at_first, *joined])
+    known = set(before.defects)
+    broken = next((defect for defect in after.defects if defect not in known), None)
+    length = len(at_first)
+    if broken is not None:
+        position, what = broken.position, str(broken)
+    elif after.tail is not None and joined:
+        position, what = after.tail, "calls are left open"
+    else:
+        return
+    owner = owners[max(position - length, 0)]
+    raise _no_history(
+        where,
+        owner,
+        f"The messages of branch {owner} do not stand behind those of the others with each call followed by its "
+        f"results: {what}.",
+        "Let each branch run the tools that it calls, and append the results, before it ends",
+    )
+
+
+def _no_history(where: str, branch: str, what: str, remedy: str, other: str = "") -> MergeConflictError:
+    return MergeConflictError(
+        f"history='append_all' of {where}: {what} Nothing of the branches was taken over. {remedy}; or go on with one "
+        "history: history='base', or a selection such as kb.select_by_max(...) with history='winner'.",
+        branches=(other, branch) if other else (branch,),
+    )
+
+
+# ------------------------------------------------------------------------------------------- what is lost
+
+
+def _tell(
+    ctx: Context,
+    where: str,
+    merge: Merge,
+    winner: Writes | None,
+    writes: Sequence[Writes],
+    union: Union,
+) -> None:
+    history, storage = merge.history_policy, merge.storage_policy
+    lost = [one for one in (_lost(ctx, each, union) for each in writes) if one is not None]
+    ctx.log.emit(
+        BranchesMerged,
+        where,
+        merge=merge.how,
+        history=history,
+        storage=repr(storage) if isinstance(storage, StorageUnion) else storage,
+        winner="" if winner is None else winner.name,
+        failed=tuple(one.name for one in writes if one.result.error is not None),
+        thrown_away=tuple(map(str, lost)),
+    )
+    for name, branches in union.replaced.items():
+        ctx.log.notice(
+            "storage value replaced",
+            f"branches of {where} have left different values under the storage key {name!r}: that of the last one "
+            f"counts, and those of {', '.join(branches)} are gone (on_conflict='last')",
+            level="info",
+        )
+    untold = _without(lost, union.replaced)
+    if untold:
+        text, level = _dropped(where, merge, winner, untold)
+        ctx.log.notice("branch writes dropped", text, level=level)
+
+
+def _lost(ctx: Context, one: Writes, union: Union) -> Lost | None:
+    own, now = one.committed, ctx.llm.committed
+    messages: list[str] = []
+    if own is not one.began:
+        messages = [*_lost_messages(one, now.prompt), *_lost_settings(own, one.began, now)]
+    storage = lost_in(ctx.storage, one.changes, union.settled) if one.changes else []
+    if not messages and not storage:
+        return None
+    return Lost(f"{one.name} (failed)" if one.result.error is not None else one.name, messages, storage)
+
+
+def _lost_messages(one: Writes, now: Prompt) -> list[str]:
+    if one.appended is None:
+        own = one.committed.prompt.messages
+        return [] if own == now.messages else [f"a rewritten history of {_count(len(own))}"]
+    if not one.appended:
+        return []
+    there = {message.id for message in now.messages}
+    missing = sum(message.id not in there for message in one.appended)
+    return [_count(missing)] if missing else []
+
+
+def _lost_settings(own: Committed, before: Committed, now: Committed) -> list[str]:
+    settings = (
+        ("tools", tuple(own.tools), tuple(before.tools), tuple(now.tools)),
+        ("model", own.model, before.model, now.model),
+        ("parameters", own.prompt.params, before.prompt.params, now.prompt.params),
+    )
+    return [name for name, mine, then, there in settings if mine not in (then, there)]
+
+
+def _without(lost: Sequence[Lost], told: Mapping[str, tuple[str, ...]]) -> list[Lost]:
+    """What has not been told of yet."""
+    left = [one._replace(storage=[name for name in one.storage if name not in told]) for one in lost]
+    return [one for one in left if one.messages or one.storage]
+
+
+def _dropped(
+    where: str, merge: Merge, winner: Writes | None, lost: Sequence[Lost]
+) -> tuple[str, Literal["info", "warning"]]:
+    """The text and the level of the notice: nobody has to be warned of what was chosen or said."""
+    messages = any(one.messages for one in lost)
+    storage = any(one.storage for one in lost)
+    unsaid = (messages and merge.history is None) or (storage and merge.storage is None)
+    warns = unsaid and not merge.has_winner
+    options = [
+        *(['history="append_all"'] if messages and merge.history_policy != "append_all" else []),
+        *(['storage="union"'] if storage and not isinstance(merge.storage_policy, StorageUnion) else []),
+    ]
+    meant = [
+        *(['history="base"'] if messages and merge.history is None else []),
+        *(['storage="base"'] if storage and merge.storage is None else []),
+    ]
+    goes_on = "with the context from before it" if winner is None else f"with branch {winner.name}"
+    text = f"{where} goes on {goes_on}, and what its branches wrote is gone: {'; '.join(map(str, lost))}."
+    if options:
+        text += f" To keep it: {merge.call_with(', '.join(options))}."
+    if warns and meant:
+        text += f" If it may go, say so: {', '.join(meant)}."
+    return text, "warning" if warns else "info"
+
+
+def _count(messages: int) -> str:
+    return "1 message" if messages == 1 else f"{messages} messages"
