@@ -16,7 +16,12 @@ def graphs(draw) -> tuple[list[Box], list[Link]]:
     """A chain with extra links in any direction, loops of a box on itself and doubles included."""
     size = draw(st.integers(1, 12))
     boxes = [
-        Box(f"n{place}", draw(st.sampled_from([84, 130, 208])), draw(st.sampled_from([28, 44, 180])))
+        Box(
+            f"n{place}",
+            draw(st.sampled_from([84, 130, 208])),
+            draw(st.sampled_from([28, 44, 180])),
+            even=draw(st.booleans()),
+        )
         for place in range(size)
     ]
     width = st.sampled_from([0, 40, 90])
@@ -179,3 +184,16 @@ def test_a_link_to_a_box_that_is_not_there_is_an_error():
     """An edge is not dropped silently."""
     with pytest.raises(KeyError):
         layout([Box("a", 112, 44)], [Link("a", "b")])
+
+
+@pytest.mark.parametrize("branches", range(1, 9))
+def test_a_fork_and_its_merge_stand_in_the_middle_of_the_branches(branches: int) -> None:
+    """Whether one branch is in the middle or none is [GRA-08]."""
+    names = [f"b{place}" for place in range(branches)]
+    boxes = [Box("start", 84, 28, even=True), *(Box(name, 130, 44) for name in names)]
+    links = [Link("start", name) for name in names] + [Link(name, "merge") for name in names]
+    found = layout([*boxes, Box("merge", 150, 44, even=True)], links).boxes
+    middle = (found["b0"].x + found[names[-1]].right) / 2
+
+    for end in ("start", "merge"):
+        assert found[end].x + found[end].width / 2 == pytest.approx(middle, abs=0.2)

@@ -30,11 +30,12 @@ _LOOSE_IN_A_ROW = 4
 
 
 class Box(Struct, frozen=True):
-    """A node to place, with its size in px."""
+    """A node to place, with its size in px; ``even`` spreads its lines around its middle, and none is the main one."""
 
     id: str
     width: float
     height: float
+    even: bool = False
 
 
 class Link(Struct, frozen=True):
@@ -127,6 +128,7 @@ def _layout(boxes: tuple[Box, ...], links: tuple[Link, ...]) -> Layout:
     for number, box in enumerate(boxes):
         if number not in hidden:
             item = Item(2 * layers[number] + 1, box.width / 2, box.width / 2, box.height, box=number)
+            item.even = box.even
             if number in satellites:
                 gap = _satellite_gap(number, satellites[number], ends, links)
                 item.right += gap + boxes[satellites[number]].width

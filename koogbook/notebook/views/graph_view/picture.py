@@ -125,7 +125,9 @@ class _Drawing:
             return Box(node.path, max(width + 2 * _FRAME_PAD, head), height + _FRAME_HEAD + _FRAME_PAD)
         name = text_width(_name(node), _NAME, bold=True)
         if node.kind in ("start", "finish"):
-            return Box(node.path, round(max(84, name + _TEXT_LEFT + 16)), _PILL_HEIGHT)
+            around = self._rows.get(node.parent)
+            is_fork = around is not None and around.kind == "parallel"
+            return Box(node.path, round(max(84, name + _TEXT_LEFT + 16)), _PILL_HEIGHT, even=is_fork)
         second = self._second(node)
         if self._steady:
             # Rounded up to steps: a longer text seldom moves what stands around it.
@@ -134,7 +136,7 @@ class _Drawing:
         else:
             beside = _width(second)
         wanted = max(name, beside) + _TEXT_LEFT + _TEXT_RIGHT
-        return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT)
+        return Box(node.path, round(min(max(wanted, _LEAST), _MOST)), _BOX_HEIGHT, even=node.kind == "merge")
 
     def _second(self, node: NodeRow) -> str:
         """The second line of a box; a folded one says first what is in it."""

@@ -22,6 +22,7 @@ class Item:
         "box",
         "box_height",
         "down",
+        "even",
         "height",
         "in_ports",
         "is_label",
@@ -44,6 +45,8 @@ class Item:
         self.box_height = height
         self.box = box
         self.is_label = False
+        #: Its lines stand around its middle.
+        self.even = False
         self.place = 0
         self.x = 0.0
         self.y = 0.0
@@ -114,9 +117,9 @@ def set_ports(items: Iterable[Item], loops: Iterable[Loop]) -> None:
     for item in items:
         half = item.left - _PORT_INSET
         below = sorted(item.down, key=lambda piece: piece.bottom.place)
-        item.out_ports = _ports(loops_out.get(item, []), below, half)
+        item.out_ports = _ports(loops_out.get(item, []), below, half, even=item.even)
         above = sorted(item.up, key=lambda piece: piece.top.place)
-        item.in_ports = _ports(loops_in.get(item, []), above, half)
+        item.in_ports = _ports(loops_in.get(item, []), above, half, even=item.even)
         for piece in item.down:
             if piece.direct and not item.out_ports[piece.link]:
                 for part in (piece, *(piece.bottom.down if piece.bottom.is_label else ())):
@@ -126,13 +129,18 @@ def set_ports(items: Iterable[Item], loops: Iterable[Loop]) -> None:
                 piece.weight *= 4
 
 
-def _ports(loops: Sequence[int], pieces: Sequence[Piece], half: float) -> dict[int, float]:
-    """Distances from the middle, left to right; the first direct link has 0, so that a chain is one line."""
+def _ports(
+    loops: Sequence[int], pieces: Sequence[Piece], half: float, *, even: bool = False
+) -> dict[int, float]:
+    """Distances from the middle, left to right; the first direct link has 0, so that a chain is one line.
+
+    With ``even`` they stand around the middle.
+    """
     ports = [*loops, *(piece.link for piece in pieces)]
     if not ports:
         return {}
     first = min(pieces, key=lambda piece: (not piece.direct, piece.link)).link if pieces else ports[0]
-    main = ports.index(first)
+    main = (len(ports) - 1) / 2 if even else ports.index(first)
     step = min(_PORT_DISTANCE, half / max(main, len(ports) - 1 - main, 1))
     return {link: (place - main) * step for place, link in enumerate(ports)}
 
