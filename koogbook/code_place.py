@@ -90,6 +90,13 @@ def calling_line(above: int = 0) -> tuple[str, str, int]:
     return _place(frame, kind), frame.f_code.co_filename, frame.f_lineno
 
 
+def place_of(path: str, line: int) -> str:
+    """``file:line``, ``cell 3:line`` for the code of a cell, by the file name of the code."""
+    # The notebook is asked each time: a cell that runs again has the file name from before and another number.
+    named = None if _notebook is None else _notebook.file_name(path)
+    return f"{named}:{line}" if named else _in_file(path, line)
+
+
 def excerpt(path: str, line: int) -> CodeExcerpt | None:
     """Five lines of the code of this file name around this one, as they are now; None where it cannot be read.
 
@@ -107,10 +114,7 @@ def excerpt(path: str, line: int) -> CodeExcerpt | None:
 def _place(frame: FrameType, kind: str) -> str:
     if kind == "magic":
         frame = _cell_of(frame)
-    path, line = frame.f_code.co_filename, frame.f_lineno
-    # The notebook is asked each time: a cell that runs again has the file name from before and another number.
-    named = None if _notebook is None else _notebook.file_name(path)
-    return f"{named}:{line}" if named else _in_file(path, line)
+    return place_of(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _cell_of(magic: FrameType) -> FrameType:

@@ -70,7 +70,7 @@ def journey(*, end: str = "") -> Strategy:
             return f"{text} ({len(session.messages)} messages)"
 
     look.start >> ask >> call >> look.finish
-    trip.start >> look >> tell >> shorten >> sum_up >> trip.finish  # type: ignore[operator]
+    trip.start >> look >> tell >> shorten >> sum_up >> trip.finish
     return trip
 
 
@@ -122,7 +122,7 @@ def crossroads(*, end: str = "") -> Strategy:
             session.append(kb.user(text))
             return (await session.request()).text
 
-    trip.start >> block >> trip.finish  # type: ignore[operator]
+    trip.start >> block >> trip.finish
     return trip
 
 

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from msgspec import Struct
 
+from koogbook.code_place import place_of
 from koogbook.errors import ToolError
 from koogbook.functions import is_async
 
@@ -71,7 +72,7 @@ class Tool:
 
     @property
     def place(self) -> str:
-        """Where its function is defined: ``file:line``, or of what kind it is where that is not known."""
+        """Where its function is defined: ``file:line``, or ``cell 3:line``; its kind where that is not known."""
         return _place(self.function)
 
     def read_arguments(self, text: str) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def _place(function: Any) -> str:
     code = getattr(function if inspect.isroutine(function) else type(function).__call__, "__code__", None)
     if code is None:
         return type(function).__name__
-    return f"{code.co_filename.replace(chr(92), '/').rpartition('/')[2]}:{code.co_firstlineno}"
+    return place_of(code.co_filename, code.co_firstlineno)
 
 
 @overload

@@ -67,7 +67,7 @@ def _trip() -> Strategy:
             return (await session.request()).text
 
     sub.start >> together >> sub.finish
-    trip.start >> ask >> sub >> send >> trip.finish  # type: ignore[operator]
+    trip.start >> ask >> sub >> send >> trip.finish
     return trip
 
 

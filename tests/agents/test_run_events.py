@@ -59,7 +59,7 @@ def _trip(*, ends_badly: bool = False) -> Strategy:
             return len(session.prompt)
 
     tools.start >> call >> tools.finish
-    trip.start >> ask >> tools >> count  # type: ignore[operator]
+    trip.start >> ask >> tools >> count
     trip.edge(count, trip.finish, when=(lambda value: not ends_badly), label="all is well")
     return trip
 

@@ -194,9 +194,7 @@ def langgraph_branches() -> Measures:
     async def branch(state: Any) -> Any:
         return {"numbers": [await _sleep_and_give(state["number"])]}
 
-    graph = StateGraph(
-        TypedDict("NumbersState", {"numbers": Annotated[list, operator.add]})  # type: ignore[operator]
-    )
+    graph = StateGraph(TypedDict("NumbersState", {"numbers": Annotated[list, operator.add]}))
     graph.add_node("split", lambda state: {})
     graph.add_node("branch", branch)
     graph.add_edge(START, "split")
@@ -345,13 +343,13 @@ def _delta_schema() -> Any:
             messages = operator.add(messages, more)
         return messages
 
-    return TypedDict("DeltaState", {"messages": Annotated[list, DeltaChannel(extend)]})  # type: ignore[operator]
+    return TypedDict("DeltaState", {"messages": Annotated[list, DeltaChannel(extend)]})
 
 
 def _messages_schema() -> Any:
     from langgraph.graph import add_messages
 
-    return TypedDict("MessagesState", {"messages": Annotated[list, add_messages]})  # type: ignore[operator]
+    return TypedDict("MessagesState", {"messages": Annotated[list, add_messages]})
 
 
 def burr_saving() -> Measures:

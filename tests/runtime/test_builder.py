@@ -223,7 +223,7 @@ def test_a_subgraph_stands_in_edges_like_a_node() -> None:
     """On either side [GRA-01]."""
     graph = kb.strategy("s")
     sub = graph.subgraph("sub")
-    graph.start >> sub >> graph.finish  # type: ignore[operator]
+    graph.start >> sub >> graph.finish
 
     assert _edges(graph) == ["<edge start >> sub>", "<edge sub >> finish>"]
 
@@ -704,4 +704,4 @@ def test_a_removed_subgraph_says_so() -> None:
     graph.remove(sub)
 
     with pytest.raises(GraphError, match="was removed"):
-        graph.start >> sub  # type: ignore[operator]
+        graph.start >> sub

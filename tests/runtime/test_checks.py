@@ -144,7 +144,7 @@ def test_findings_in_a_subgraph_are_found() -> None:
     """To any depth [GRA-05]."""
     graph = kb.strategy("s")
     sub = graph.subgraph("sub")
-    graph.start >> sub >> graph.finish  # type: ignore[operator]
+    graph.start >> sub >> graph.finish
 
     assert _kinds(graph) == [("error", "no_start", "s/sub/start")]
 
@@ -196,7 +196,7 @@ def test_a_line_names_the_subgraph_that_it_is_for() -> None:
     """And the message of a refused run holds it [GRA-05]."""
     trip = kb.strategy("trip")
     sub = trip.subgraph("sub")
-    trip.start >> sub >> trip.finish  # type: ignore[operator]
+    trip.start >> sub >> trip.finish
     sub.node(name="a")(step)
     with pytest.raises(StrategyCheckError) as caught:
         require_runnable(trip)

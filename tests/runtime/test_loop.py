@@ -46,9 +46,9 @@ def _nested() -> Strategy:
     b, deep = _adds(sub, "b"), sub.subgraph("deep")
     c, d = _adds(deep, "c"), _adds(deep, "d")
     deep.start >> c >> d >> deep.finish
-    sub.start >> b >> deep >> sub.finish  # type: ignore[operator]
+    sub.start >> b >> deep >> sub.finish
     e = _adds(graph, "e")
-    graph.start >> a >> sub >> e >> graph.finish  # type: ignore[operator]
+    graph.start >> a >> sub >> e >> graph.finish
     return graph
 
 
@@ -346,7 +346,7 @@ async def test_a_node_knows_where_it_is() -> None:
         return ctx.path, ctx.node_path
 
     sub.start >> where >> sub.finish
-    graph.start >> sub >> graph.finish  # type: ignore[operator]
+    graph.start >> sub >> graph.finish
 
     assert (await _agent(graph, id="agent-1").run()).output == ("s/sub/where", "agent-1/s/sub/where")
 
