@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from koogbook.code_place import calling_place
+from koogbook.runtime.graph_methods import GraphMethods
 from koogbook.runtime.node import Node, annotated_types
-
-if TYPE_CHECKING:
-    from koogbook.runtime.subgraph import Subgraph
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-class OwnNodes:
+class OwnNodes(GraphMethods):
     """What a graph has for nodes of one's own."""
-
-    def _put(self, node: Node, replace: bool = False) -> Node:
-        raise NotImplementedError
-
-    @property
-    def _graph(self) -> Subgraph:
-        raise NotImplementedError
 
     @overload
     def node(

@@ -70,7 +70,7 @@ class Merge(Struct, frozen=True, eq=False, kw_only=True):
             MergeError: No branch can be taken.
             Exception: What a function of the user raised, with a note that says where.
         """
-        raise NotImplementedError
+        raise MergeError(f"{type(self).__name__} does not say how it merges, in {where}.")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(map(is_same_function, self._given(), other._given()))

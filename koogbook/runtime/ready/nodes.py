@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from koogbook.code_place import calling_place
 from koogbook.errors import GraphError
 from koogbook.messages.message import Message
 from koogbook.runtime.node import Node, NodeFunction
@@ -22,7 +21,6 @@ from koogbook.runtime.ready.functions import (
     tool_name,
 )
 from koogbook.runtime.ready.tool_nodes import ReadyToolNodes
-from koogbook.runtime.shape import NodeKind
 from koogbook.runtime.subgraphs.task_subgraphs import TaskSubgraphs
 from koogbook.state.codec import describe_type
 
@@ -250,31 +248,6 @@ class ReadyNodes(ReadyToolNodes, TaskSubgraphs):
         self, name: str, function: NodeFunction, *, replace: bool, note: str = "", output: Any = Message
     ) -> Node[Asked, Any]:
         return self._ready(name, function, replace=replace, note=note, input=Asked, output=output)
-
-    def _ready(
-        self,
-        name: str,
-        function: NodeFunction,
-        *,
-        replace: bool,
-        kind: NodeKind = "node",
-        note: str = "",
-        input: Any = Any,
-        output: Any = Any,
-    ) -> Node:
-        return self._put(
-            Node(
-                name,
-                function,
-                self._graph,
-                kind=kind,
-                input_type=input,
-                output_type=output,
-                place=calling_place(),
-                note=note,
-            ),
-            replace,
-        )
 
 
 def _require_count(name: str, option: str, given: Any) -> None:

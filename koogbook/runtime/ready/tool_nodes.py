@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koogbook.errors import GraphError
 from koogbook.messages.message import Message
 from koogbook.messages.parts import ToolCall
+from koogbook.runtime.graph_methods import GraphMethods
 from koogbook.runtime.ready.functions import Asking, execute_function, execute_one, request_function
 
 if TYPE_CHECKING:
-    from koogbook.runtime.node import Node, NodeFunction
-    from koogbook.runtime.subgraph import Subgraph
+    from koogbook.runtime.node import Node
 
 
-class ReadyToolNodes:
+class ReadyToolNodes(GraphMethods):
     """The ready nodes of a graph that have to do with tools; see :class:`ReadyNodes`."""
-
-    @property
-    def _graph(self) -> Subgraph:
-        raise NotImplementedError
-
-    def _put(self, node: Node, replace: bool = False) -> Node:
-        raise NotImplementedError
-
-    def _ready(
-        self,
-        name: str,
-        function: NodeFunction,
-        *,
-        replace: bool,
-        note: str = "",
-        input: Any = Any,
-        output: Any = Any,
-    ) -> Node:
-        raise NotImplementedError
 
     def execute_tools(
         self, *, parallel: int | bool = False, name: str = "execute_tools", replace: bool = False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from typing_extensions import TypeVar
 
+from koogbook.runtime.graph_methods import GraphMethods
 from koogbook.runtime.subgraphs.options import HandOut
 from koogbook.runtime.subgraphs.task_building import Task, add_task_subgraph, default_finish, own_finish
 from koogbook.tools.tool import Tool
@@ -35,12 +36,8 @@ class _Verdict:
     feedback: str
 
 
-class TaskSubgraphs:
+class TaskSubgraphs(GraphMethods):
     """The subgraphs of a graph that work on a task; see :class:`ReadyNodes`."""
-
-    @property
-    def _graph(self) -> Subgraph:
-        raise NotImplementedError
 
     @overload
     def subgraph_with_task(
