@@ -22,16 +22,16 @@ def strategy_magic(current: Current, given: Given) -> Any:
     name = code.own_name(given.text("NAME") or "", Strategy, "strategy")
     found: Strategy | None = code.held(name)
     types = {
-        flag: _type(code, text, flag)
-        for flag in ("--input", "--output")
-        if (text := given.text(flag)) is not None
+        end: _type(code, text, f"--{end}")
+        for end in ("input", "output")
+        if (text := given.text(f"--{end}")) is not None
     }
-    made = kb.strategy(name) if found is None else found
+    made: Strategy = kb.strategy(name, **types) if found is None else found
     if given.switch("--reset"):
         made.remove(*made.edges)
         made.remove(*(node for node in made.nodes.values() if node.kind not in ("start", "finish")))
-    if types:
-        made.take_types(types.get("--input", made.input_type), types.get("--output", made.output_type))
+    if types and found is not None:
+        made.take_types(types.get("input", made.input_type), types.get("output", made.output_type))
     made.version = given.text("--version") or made.version
     code.assign(name, made)
     current.remember_strategy(name, made)
