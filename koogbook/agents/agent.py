@@ -30,6 +30,7 @@ from koogbook.llm.executor import Closing, PromptExecutor
 from koogbook.llm.rw_lock import require_timeout
 from koogbook.messages.message import Message, system
 from koogbook.messages.model import LLModel, LLMParams
+from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt
 from koogbook.pipeline import (
     EventLog,
@@ -220,6 +221,7 @@ class Agent(Closing):
             )
             raise
         try:
+            _say_open_calls(context)
             log.emit(RunCompleted, "", output=run.output, acted=tuple(log.acted))
         except BaseException as problem:
             _attach(problem, run)
@@ -334,6 +336,22 @@ async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], v
         raise
     finally:
         current_path.reset(token)
+
+
+def _say_open_calls(context: Context) -> None:
+    """A run that has ended, and calls of its history have no result: the next request on it would be refused."""
+    messages = context.llm.committed.prompt.messages
+    last = next((message for message in reversed(messages) if message.role != "tool"), None)
+    if last is None or not last.calls:
+        return
+    tail = pair_messages(messages).tail
+    if tail is not None:
+        called = ", ".join(dict.fromkeys(call.tool for call in messages[tail].calls))
+        context.log.notice(
+            "calls without results",
+            f"the run has ended, and its last calls ({called}) were not all run: an edge led past the node that runs "
+            "them. Test for them first: when=kb.has_tool_calls.",
+        )
 
 
 def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:

@@ -57,6 +57,7 @@ class LLMContext:
         "lock",
         "log",
         "name",
+        "over",
         "slow_after",
         "wait_limit",
     )
@@ -84,6 +85,8 @@ class LLMContext:
         self.wait_limit = require_timeout(wait_limit)
         self.slow_after = require_timeout(slow_after)
         self.lock = RWLock(name) if lock is None else lock
+        #: What has ended that it belonged to, in words: a later change of it is gone, and said so.
+        self.over = ""
         #: The task that made it, which is the run's own: sessions of other tasks that have a name are told by it.
         self._main = _current_task()
         #: The sessions that hold the lock or wait for it.

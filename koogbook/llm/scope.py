@@ -254,6 +254,12 @@ class SessionScope(Ticket, Generic[_Session]):
                 tokens=after.tokens,
                 replaced=not after.is_extension_of(before),
             )
+            if self._context.over:
+                log.notice(
+                    "late change",
+                    f"{self.who} at {self.place} changed the history of {self._context.over}, which had ended: nothing "
+                    "of it goes on. Await the task before it ends.",
+                )
 
     def _discarded(self, error: str) -> None:
         """The session is over without a commit; one that never held the lock has lost nothing."""

@@ -643,3 +643,41 @@ async def test_the_lock_does_not_order_two_runs_of_one_session_id() -> None:
     runs = await asyncio.gather(agent.run("a", "same"), agent.run("b", "same"))
 
     assert [run.prompt[-1].text for run in runs] == ["a", "b"]
+
+
+async def test_a_run_that_ends_with_calls_that_nobody_ran_says_so() -> None:
+    """An edge that took the answer for a text led past the tools [GRA-10, AGT-05]."""
+    graph = kb.strategy("s", input=str, output=str)
+    ask = graph.llm_request(name="ask")
+    graph.start >> ask
+    graph.edge(ask, graph.finish, map=lambda reply: reply.text)
+    executor = kb.ScriptedExecutor([kb.ToolCall("weather", "{}", "c1")])
+    run = await kb.Agent(executor, "m", graph, tools=[weather_of_today]).run("rain?")
+
+    assert [line for line in run.report().attention if "calls without results" in line] == [
+        "calls without results: the run has ended, and its last calls (weather) were not all run: an edge led past the "
+        "node that runs them. Test for them first: when=kb.has_tool_calls."
+    ]
+
+
+async def test_a_run_whose_calls_have_results_says_nothing_of_them() -> None:
+    """Also where it ends before the model has seen them [GRA-10]."""
+    graph = kb.strategy("s", input=str)
+    ask, run_tools = graph.llm_request(name="ask"), graph.execute_tools()
+
+    @graph.node
+    async def keep(ctx: kb.Context, results: list[kb.Message]) -> int:
+        async with ctx.llm.write_session() as session:
+            session.append(*results)
+        return len(results)
+
+    graph.start >> ask >> run_tools >> keep >> graph.finish
+    call = kb.ToolCall("weather_of_today", "{}", "c1")
+    run = await kb.Agent(kb.ScriptedExecutor([call]), "m", graph, tools=[weather_of_today]).run("rain?")
+
+    assert run.report().attention == ()
+
+
+def weather_of_today() -> str:
+    """The weather."""
+    return "rain"
