@@ -48,6 +48,7 @@ from koogbook.runtime.builder import Strategy
 from koogbook.runtime.checking.checks import require_runnable
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 from koogbook.runtime.context import Context, SharedRun
+from koogbook.runtime.installing import not_installed
 from koogbook.runtime.loop import run_graph
 from koogbook.runtime.storage import Storage
 from koogbook.tools.tool import Tool, ToolRegistry
@@ -141,6 +142,12 @@ class Agent(Closing):
                 f"{type(feature).__name__}.install gave {installed!r}, which lacks {', '.join(missing)}. Nothing was "
                 "installed. It gives a koogbook.pipeline.InstalledFeature."
             )
+        for interceptor in installed.interceptors:
+            if not isinstance(interceptor, Interceptor):
+                raise FeatureInstallError(
+                    f"{feature.key} has {interceptor!r:.60} as an interceptor, which is none. Nothing was installed. "
+                    f"Write: class {type(interceptor).__name__}(kb.Interceptor), with the methods that it changes."
+                )
         self._features[feature.key] = installed
         return self
 
@@ -162,10 +169,7 @@ class Agent(Closing):
             FeatureNotInstalledError: It is not there; the message holds the line to add.
         """
         if key not in self._features:
-            raise FeatureNotInstalledError(
-                f"{key} is not installed on agent {self.id!r}. Add it before the first run: "
-                f"agent.install(kb.{key}(...))."
-            )
+            raise FeatureNotInstalledError(not_installed(key, self.id, was_run=self._was_run))
         return self._features[key]
 
     async def run(
@@ -193,18 +197,20 @@ class Agent(Closing):
             compiled, input, clock.new_id() if session_id is None else session_id
         )
         run = self.last_run = Run(context, tuple(self._features))
-        if on_start is not None:
-            on_start(run)
         log = context.log
+        begun = {
+            "agent_id": self.id,
+            "strategy": compiled.name,
+            "input": input,
+            "features": tuple(self._features),
+        }
+        # What is said before the strategy starts is of this run, and not of a node that may run it as an inner one.
+        token = current_path.set("")
         try:
-            log.emit(
-                RunStarting,
-                "",
-                agent_id=self.id,
-                strategy=compiled.name,
-                input=input,
-                features=tuple(self._features),
-            )
+            self._bind(context)
+            if on_start is not None:
+                on_start(run)
+            log.emit(RunStarting, "", **begun)
             for change in self.strategy.take_untold_changes():
                 log.notice("strategy changed", change, level="info")
             around = wrappers(interceptors, "around_run", log.acted)
@@ -212,6 +218,8 @@ class Agent(Closing):
         except BaseException as problem:
             problem.__traceback__ = from_users_code(problem)
             _attach(problem, run)
+            if not log.events:
+                log.emit_quietly(RunStarting, "", **begun)
             log.emit_quietly(
                 RunFailed,
                 "",
@@ -220,6 +228,8 @@ class Agent(Closing):
                 acted=tuple(log.acted),
             )
             raise
+        finally:
+            current_path.reset(token)
         try:
             _say_open_calls(context)
             log.emit(RunCompleted, "", output=run.output, acted=tuple(log.acted))
@@ -295,7 +305,6 @@ class Agent(Closing):
             wait_limit=self.session_wait_seconds,
             compat=self.compat,
         )
-        bound: dict[str, Any] = {}
         shared = SharedRun(
             agent_id=self.id,
             run_id=run_id,
@@ -304,12 +313,15 @@ class Agent(Closing):
             log=log,
             input=input,
             max_iterations=self.max_iterations,
-            features=bound,
+            features={},
             interceptors=interceptors,
         )
-        context = Context(shared, llm, Storage())
-        bound.update((key, installed.bind(context)) for key, installed in self._features.items())
-        return context, interceptors
+        return Context(shared, llm, Storage()), interceptors
+
+    def _bind(self, context: Context) -> None:
+        """Give the features what they need of a run, and its nodes what the features offer."""
+        for key, installed in self._features.items():
+            context.shared.features[key] = installed.bind(context)
 
 
 async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], value: Any) -> Any:

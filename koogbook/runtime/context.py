@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from koogbook.errors import FeatureNotInstalledError
@@ -10,6 +10,7 @@ from koogbook.llm.context import LLMContext
 from koogbook.messages.message import Message
 from koogbook.messages.parts import ToolCall
 from koogbook.pipeline import EventLog, Interceptor, current_path, overriding, wrappers
+from koogbook.runtime.installing import not_installed
 from koogbook.runtime.storage import Storage
 from koogbook.runtime.threads import call_on_loop
 from koogbook.tools.environment import run_calls
@@ -62,7 +63,7 @@ class SharedRun:
         log: EventLog,
         input: Any,
         max_iterations: int,
-        features: Mapping[str, Any],
+        features: dict[str, Any],
         interceptors: Sequence[Interceptor] = (),
     ) -> None:
         self.agent_id = agent_id
@@ -190,19 +191,15 @@ class Context:
             self.log.acted[hook.__self__.feature] = None
             await hook(self, checkpoint)
 
-    def feature(self, key: str, line: str = "") -> Any:
+    def feature(self, key: str) -> Any:
         """What a feature offers to nodes.
 
         Raises:
             FeatureNotInstalledError: The agent does not have it; the message holds the line to add.
         """
-        found = self.shared.features.get(key)
-        if found is None:
-            raise FeatureNotInstalledError(
-                f"{key} is not installed on agent {self.agent_id!r}. Add it before the first run: "
-                f"agent.install({line or f'kb.{key}(...)'})."
-            )
-        return found
+        if key not in self.shared.features:
+            raise FeatureNotInstalledError(not_installed(key, self.agent_id, was_run=True))
+        return self.shared.features[key]
 
     def persistence(self) -> Any:
         """The checkpoints of this run (Koog's ``persistence()``).
@@ -210,7 +207,7 @@ class Context:
         Raises:
             FeatureNotInstalledError: Persistence is not installed.
         """
-        return self.feature("Persistence", "kb.Persistence(storage=kb.SqliteCheckpoints())")
+        return self.feature("Persistence")
 
     def with_persistence(self, action: Callable[[Any], T]) -> T:
         """Call a function with :meth:`persistence` (Koog's ``withPersistence``).

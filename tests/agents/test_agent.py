@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from koogbook.errors import (
 from koogbook.messages.model import LLMParams
 from koogbook.pipeline import Stage
 from koogbook.runtime.builder import Strategy
+from koogbook.runtime.installing import LINES
 
 KEY = kb.storage_key("count", int)
 
@@ -459,8 +461,11 @@ async def test_installing_after_the_first_run_is_refused() -> None:
     [
         (lambda ctx: ctx.persistence(), "agent.install(kb.Persistence(storage=kb.SqliteCheckpoints()))"),
         (lambda ctx: ctx.with_persistence(print), "agent.install(kb.Persistence("),
-        (lambda ctx: ctx.long_term_memory(), "agent.install(kb.LongTermMemory(...))"),
-        (lambda ctx: ctx.feature("Own"), "agent.install(kb.Own(...))"),
+        (
+            lambda ctx: ctx.long_term_memory(),
+            "koogbook has none of that name. Of its own there are: EventHandler",
+        ),
+        (lambda ctx: ctx.feature("Tracign"), "Did you mean 'Tracing'?"),
     ],
     ids=["persistence", "with_persistence", "long_term_memory", "own"],
 )
@@ -479,6 +484,97 @@ async def test_the_agent_itself_gives_the_line_to_add() -> None:
     """From outside of a run [AGT-02a]."""
     with pytest.raises(FeatureNotInstalledError, match=r"kb\.Persistence"):
         await _agent().fork("chat-1", "checkpoint-1", to="chat-2")
+
+
+@pytest.mark.parametrize("key", sorted(LINES))
+def test_a_line_to_add_can_be_pasted(key: str, in_folder: Path) -> None:
+    """As it stands, and then the feature is there [AGT-02a]."""
+    agent = _agent()
+    with pytest.raises(FeatureNotInstalledError) as caught:
+        agent.feature(key)
+    assert str(caught.value).endswith(LINES[key])
+    with contextlib.suppress(FeatureInstallError):  # OpenTelemetry has nowhere to send spans here
+        exec(LINES[key], {"agent": agent, "kb": kb})
+        assert agent.feature(key).key == key
+    assert key in repr(agent) or key == "OpenTelemetry"
+
+
+async def test_what_is_no_interceptor_is_refused_when_it_is_installed() -> None:
+    """And not in the middle of the first run [AGT-02]."""
+
+    class Wrapper:
+        async def around_run(self, run: Any, value: Any, call: Any) -> Any:
+            return await call(value)
+
+    agent = _agent()
+    with pytest.raises(FeatureInstallError, match=r"class Wrapper\(kb\.Interceptor\)"):
+        agent.install(_feature_with(Wrapper()))  # type: ignore[arg-type]
+    with pytest.raises(FeatureNotInstalledError):
+        agent.feature("Own")
+
+
+async def test_features_are_closed_in_the_reverse_order_of_their_installation() -> None:
+    """What was installed later may rest on what was there before [AGT-01]."""
+    closed: list[str] = []
+
+    class Closing(Feature):
+        async def close(self) -> None:
+            closed.append(self.key)
+
+    async with _agent().install(Closing("first")).install(Closing("second")):
+        pass
+
+    assert closed == ["second", "first"]
+
+
+async def test_an_interceptor_that_has_a_name_of_its_own_acts_under_it() -> None:
+    """The installed feature's key is for those that have none [AGT-02]."""
+
+    class Loud(kb.Interceptor):
+        feature = "Loud"
+
+        async def around_run(self, run: Any, value: Any, call: Any) -> Any:
+            return f"{await call(value)}!"
+
+    run = await _agent().install(_feature_with(Loud(), key="Own")).run("x")
+
+    assert run.acted == ("Loud",)
+
+
+@pytest.mark.parametrize("where", ["bind", "on_start"])
+async def test_a_run_that_fails_before_its_first_event_is_a_failed_run(where: str) -> None:
+    """It begins and ends, and is the error's run and the agent's last one [AGT-01]."""
+
+    def fail(_: Any) -> None:
+        raise OSError("no room")
+
+    agent = _agent()
+    feature = _feature_with()
+    if where == "bind":
+        feature.bind = fail  # type: ignore[method-assign]
+    agent.install(feature)
+    with pytest.raises(OSError, match="no room") as caught:
+        await agent.run("x", on_start=fail if where == "on_start" else None)
+
+    run = caught.value.run  # type: ignore[attr-defined]
+    assert run is agent.last_run
+    assert run.state == "failed"
+    assert [event.name for event in run.events] == ["RunStarting", "RunFailed"]
+
+
+async def test_what_a_run_says_before_its_strategy_starts_is_not_of_the_node_around_it() -> None:
+    """An agent that runs another one in a node [AGT-03]."""
+    inner = kb.strategy("inner")
+    inner.start >> inner.do_nothing(name="a") >> inner.finish
+    within = kb.Agent(kb.OfflineExecutor(), "m", inner)
+    await within.run("x")
+    inner.llm_request(name="a")
+
+    async def node(ctx: kb.Context, text: str) -> kb.Run:
+        return await within.run("x")
+
+    run = (await _agent(node).run("x")).output
+    assert [event.path for event in run.events if event.name == "Notice"][:1] == [""]
 
 
 def test_nothing_is_on_by_default(in_folder: Path) -> None:
