@@ -270,12 +270,12 @@ class Agent(Closing):
         return forked
 
     async def close(self) -> None:
-        """Flush the installed features. Executors and stores belong to whoever made them."""
+        """Flush the installed features, the last one first. Executors and stores belong to whoever made them."""
         subscriptions = list(self._subscriptions)
         for installed in self._features.values():
             subscriptions.extend(installed.subscriptions)
         async with AsyncExitStack() as closing:
-            for installed in reversed(self._features.values()):
+            for installed in self._features.values():
                 closing.push_async_callback(installed.close)
             EventLog("", "", subscriptions).emit(AgentClosing, "", agent_id=self.id)
 
