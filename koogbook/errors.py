@@ -37,7 +37,7 @@ built-in exception that it resembles, so that ``except ValueError`` keeps workin
     |  |- MergeError                (LookupError)    no branch of a parallel block can be taken
     |  |  `- MergeConflictError     (ValueError)     what was written at once does not fit together
     |  |- TaskNotFinishedError                       the model did not finish the task of a subgraph
-    |  `- StorageKeyError           (KeyError)       a storage key misused or without a value
+    |  `- StorageKeyError           (KeyError)       a storage key misused, without a value, or with one of another type
     |- ToolError                    (ValueError)     a function that cannot be a tool, or a name twice
     |- FeatureError
     |  |- FeatureNotInstalledError  (LookupError)
@@ -301,7 +301,7 @@ class TaskNotFinishedError(GraphError):
 
 
 class StorageKeyError(GraphError, KeyError):
-    """A storage key that has no value, or a name that is taken by a key of another type."""
+    """A storage key that has no value or is given one of another type, or a name that is taken by another key."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -94,8 +94,10 @@ class Agent(Closing):
         compat: Literal["", "koog"] = "",
         session_wait_seconds: float = 10.0,
     ) -> None:
-        if max_iterations < 1:
-            raise GraphError(f"max_iterations counts node runs and is at least 1, got {max_iterations}.")
+        if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+            raise GraphError(
+                f"max_iterations counts node runs and is at least 1, got {max_iterations!r:.40}."
+            )
         if compat not in ("", "koog"):
             raise GraphError(f"compat is 'koog' or nothing, got {compat!r}.")
         if not callable(getattr(executor, "resolve", None)):
@@ -230,6 +232,9 @@ class Agent(Closing):
             raise
         finally:
             current_path.reset(token)
+            # A task that was left behind changes nothing any more.
+            context.llm.over = f"run {run.run_id}"
+            context.storage.end(context.llm.over, run.notice)
         try:
             _say_open_calls(context)
             log.emit(RunCompleted, "", output=run.output, acted=tuple(log.acted))

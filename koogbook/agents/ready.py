@@ -110,7 +110,8 @@ def react_strategy(
     """Let the model reason in text, then act with tools, and reason again (Koog's ``reActStrategy``).
 
     It reasons before it first acts and after every ``reasoning_interval`` turns of tool calls; no tools are offered
-    then. It gives the last text of an answer without calls.
+    then, and where the model calls some all the same they are run as when it acts. It gives the last text of an answer
+    without calls.
 
     Raises:
         GraphError: ``reasoning_interval`` is below 1, or ``parallel_tools`` no such number.
@@ -134,11 +135,10 @@ def react_strategy(
         return [user(text)]
 
     @react.node
-    async def reason(ctx: Context, messages: list[Message]) -> list[Message]:
+    async def reason(ctx: Context, messages: list[Message]) -> Message:
         async with ctx.llm.write_session() as session:
             session.append(*messages, _instruction(_REASON, "reasoning"))
-            await session.request_without_tools()
-        return []
+            return await session.request_without_tools()
 
     @react.node
     async def count_turn(ctx: Context, results: list[Message]) -> list[Message]:
@@ -148,7 +148,9 @@ def react_strategy(
     def is_due(ctx: Context, results: list[Message]) -> bool:
         return (ctx.storage.get(_TURNS) or 0) % reasoning_interval == 0
 
-    react.start >> begin >> reason >> act
+    react.start >> begin >> reason
+    react.edge(reason, run_tools, when=has_tool_calls, label="tool calls")
+    react.edge(reason, act, map=_nothing_new, label="")
     react.edge(act, run_tools, when=has_tool_calls, label="tool calls")
     react.edge(act, react.finish, map=_text, label="")
     run_tools >> count_turn
@@ -170,6 +172,10 @@ _REASON = (
 
 def _text(reply: Message) -> str:
     return reply.text
+
+
+def _nothing_new(reply: Message) -> list[Message]:
+    return []
 
 
 def _instruction(text: str, kind: str) -> Message:

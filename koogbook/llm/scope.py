@@ -11,6 +11,7 @@ from koogbook import clock
 from koogbook.code_place import calling_line, excerpt
 from koogbook.errors import NestedSessionError, SessionClosedError, SessionTimeoutError
 from koogbook.events import (
+    Notice,
     PromptChanged,
     SessionAcquired,
     SessionClosed,
@@ -255,10 +256,12 @@ class SessionScope(Ticket, Generic[_Session]):
                 replaced=not after.is_extension_of(before),
             )
             if self._context.over:
-                log.notice(
-                    "late change",
-                    f"{self.who} at {self.place} changed the history of {self._context.over}, which had ended: nothing "
-                    "of it goes on. Await the task before it ends.",
+                log.emit_quietly(
+                    Notice,
+                    self._node,
+                    kind="late change",
+                    text=f"{self.who} at {self.place} changed the history of {self._context.over}, which had ended: "
+                    "nothing of it goes on. Await the task before it ends.",
                 )
 
     def _discarded(self, error: str) -> None:

@@ -10,6 +10,7 @@ from koogbook.code_place import Cell, defining_cell
 from koogbook.errors import RedefinitionError
 from koogbook.runtime.adjacency import Edges
 from koogbook.runtime.changes import note_change, take_back
+from koogbook.runtime.code_lines import code_for
 from koogbook.runtime.node import Edge, Node
 from koogbook.runtime.redefinition import difference, is_stale, unusable
 
@@ -107,6 +108,7 @@ def put_again(known: Node, node: Node, *, replace: bool) -> Node:
         elif (known.cell and known.cell.id) != (node.cell and node.cell.id):
             # It was asked for, so that something can be put in, and stays whose it was.
             node.cell, node.place = known.cell, known.place
+        node.replaced_at = _replaced_at(known, node)
     touched(graph.root, node.cell)
     changed = difference(known, node)
     if changed:
@@ -114,6 +116,15 @@ def put_again(known: Node, node: Node, *, replace: bool) -> Node:
     for field in Node.__struct_fields__:
         setattr(known, field, getattr(node, field))
     return known
+
+
+def _replaced_at(known: Node, node: Node) -> str:
+    """Where the definition stands that this one replaces though both are of one run of the same code."""
+    if node.subgraph is not None and node.subgraph is known.subgraph:
+        return known.replaced_at
+    file, other = node.place.rpartition(":")[0], known.place.rpartition(":")[0]
+    is_twice = node.cell == known.cell and file == other and node.place != known.place
+    return known.place if is_twice else ""
 
 
 def require_no_conflict(known: Node, node: Node) -> None:
@@ -130,7 +141,7 @@ def require_no_conflict(known: Node, node: Node) -> None:
         "compress": f"{graph}.compress_history(..., name={name!r}, replace=True)",
         "subgraph": f"{graph}.subgraph({name!r}, ..., replace=True)",
         "parallel": f"{graph}.parallel({name!r}, ..., replace=True)",
-    }.get(node.kind, f"@{graph}.node(replace=True)")
+    }.get(node.kind) or _take_over(node)
     raise RedefinitionError(
         f"{known.path!r} is defined by {_where(owner, known)}, and {_where(cell, node)} defines it as well. Nothing "
         f"was changed. Choose another name; or, if {owner.name} does not define it any more, run {owner.name} again "
@@ -138,10 +149,21 @@ def require_no_conflict(known: Node, node: Node) -> None:
     )
 
 
+def _take_over(node: Node) -> str:
+    if not node.ready:
+        return f"@{node.graph.name}.node(replace=True)"
+    # By its first name a ready node is called as the method that makes it.
+    method = node.name if hasattr(node.graph, node.name) else ""
+    call = f"{node.graph.name}.{method}(..., replace=True)" if method else "replace=True in its call"
+    return f"{call}, or give it a name of its own, name="
+
+
 def foreign(graph: Subgraph, node: Node) -> str:
     """What is wrong with a node that a graph does not have (any more), and the cell to run."""
     where = f"{node.path!r} (defined at {node.place})"
     run = f"Run {'the cell that defines it' if node.cell is None else node.cell.name} again"
+    if node.graph.root is graph.root and node.graph is not graph:
+        return _elsewhere(graph, node)
     if node.graph is graph:
         return f"{where} was taken out of {graph.path!r}. {run}, if it is to be there. Nothing was changed."
     same_name = node.graph.root is not graph.root and node.graph.root.name == graph.root.name
@@ -153,6 +175,25 @@ def foreign(graph: Subgraph, node: Node) -> str:
     return (
         f"{where} does not belong to this {graph.path!r}{why}. {run}, so that it joins this object, or add the edge "
         "where the node lives. Nothing was changed."
+    )
+
+
+def _elsewhere(graph: Subgraph, node: Node) -> str:
+    """What is wrong with a node of another graph of the same strategy."""
+    inner = node.graph
+    while inner.parent is not None and inner.parent is not graph:
+        inner = inner.parent
+    if inner.parent is None:
+        return (
+            f"{node.path!r} is in {node.graph.path!r} and not in {graph.path!r}; edges join nodes of one graph. "
+            f"Nothing was changed. Inside {graph.path!r} lead the edge to its own finish node, and join {graph.name!r} "
+            f"itself in {'the graph around it' if graph.parent is None else repr(graph.parent.path)}."
+        )
+    part = "branch" if node.graph.join is not None else "node"
+    return (
+        f"{node.path!r} is inside {inner.path!r}; edges join nodes of one graph. Nothing was changed. Use the "
+        f"{'block' if inner.join is not None else 'subgraph'} {inner.name!r} in its place; the {part} is taken out "
+        f"with {code_for(node.graph)}.remove({node.name!r})."
     )
 
 

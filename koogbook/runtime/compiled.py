@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy, Subgraph
 
 
-#: Where a value comes into a graph, or leaves it.
+#: What counts against the limit of iterations.
 _COUNTING = ("node", "compress")
+#: Where a value comes into a graph, or leaves it.
 _BOUNDARIES = ("start", "finish", "merge")
 
 

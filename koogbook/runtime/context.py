@@ -179,7 +179,13 @@ class Context:
             calls: The reply, or its calls.
             parallel: One after another, or at once: at most so many, 16 with ``True`` (Koog's ``parallelTools``).
         """
-        asked = calls.calls if isinstance(calls, Message) else calls
+        asked = calls.calls if isinstance(calls, Message) else list(calls)
+        wrong = next((one for one in asked if not isinstance(one, ToolCall)), None)
+        if wrong is not None:
+            raise TypeError(
+                f"ctx.run_tools takes a reply, or the calls of one, not {type(wrong).__name__} {wrong!r:.60}. Nothing "
+                "was run. Write ctx.run_tools(reply)."
+            )
         around = wrappers(self.shared.interceptors, "around_tool_call", self.log.acted)
         at_once = _AT_ONCE if parallel is True else int(parallel)
         limit: dict[str, Any] = {"parallel": at_once} if at_once else {}

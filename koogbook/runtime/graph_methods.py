@@ -43,6 +43,7 @@ class GraphMethods:
                 output_type=output,
                 place=calling_place(),
                 note=note,
+                ready=True,
             ),
             replace,
         )

@@ -12,12 +12,13 @@ from functools import partial
 from typing import Any
 
 from koogbook import clock
-from koogbook.errors import IncompatibleCheckpointError, MaxIterationsError
+from koogbook.errors import IncompatibleCheckpointError
 from koogbook.events import EdgeTaken, NodeCompleted, NodeFailed, NodeStarting
 from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrappers
 from koogbook.runtime.checking.edge_errors import Refusal, add_once, explain, holds, stuck
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
+from koogbook.runtime.limits import over_limit
 from koogbook.runtime.parallel.branches import run_parallel
 from koogbook.runtime.subgraphs.nested import run_subgraph
 
@@ -99,11 +100,7 @@ async def _run_node(
     shared = ctx.shared
     if node.counts:
         if shared.iterations >= shared.max_iterations:
-            raise MaxIterationsError(
-                f"{node.path} would be node run {shared.max_iterations + 1}, and max_iterations is "
-                f"{shared.max_iterations}. What was done so far is kept. If the loop is meant to be longer: "
-                "kb.Agent(..., max_iterations=...); if not, look at the edges that lead back."
-            )
+            raise over_limit(ctx, node)
         shared.iterations += 1
     path = node.path
     visit = shared.visits.get(path, 0) + 1

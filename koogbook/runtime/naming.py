@@ -45,13 +45,40 @@ def node_of(graph: Subgraph, what: Any) -> Node:
         node = getattr(what, "as_node", None)
         if not isinstance(node, Node):
             raise GraphError(
-                f"An edge joins nodes, not {what!r}. Decorate the function with @{graph.name}.node."
+                f"An edge joins nodes, not {what!r:.80}. Nothing was changed. {_remedy(graph, what)}"
             )
         what = node
     known: Node = what
     if known.graph is not graph or graph.nodes.get(known.name) is not known:
         raise ForeignNodeError(foreign(graph, known))
     return known
+
+
+def require_in_place(graph: Subgraph) -> None:
+    """Refuse a subgraph whose name means something else by now.
+
+    Raises:
+        ForeignNodeError: What is put into it would be nowhere.
+    """
+    parent = graph.parent
+    node = None if parent is None else parent.nodes.get(graph.name)
+    if node is not None and node.subgraph is not graph:
+        raise ForeignNodeError(
+            f"{node.path!r} was defined again as a {node.kind} at {node.place}, and this is the {_kind(graph)} from "
+            "before. Nothing was changed. Use what that definition gave, or give one of the two another name."
+        )
+
+
+def _kind(graph: Subgraph) -> str:
+    return "subgraph" if graph.join is None else "parallel block"
+
+
+def _remedy(graph: Subgraph, what: Any) -> str:
+    if isinstance(what, list | tuple | set):
+        return "Write an edge for each of them, with when= where one of several is to be taken."
+    if callable(what):
+        return f"Decorate the function with @{graph.name}.node."
+    return f"Give it what @{graph.name}.node or a ready node has given, or the name of a node."
 
 
 def _near(name: str, graph: Subgraph) -> str:

@@ -23,6 +23,7 @@ In_contra = TypeVar("In_contra", contravariant=True, default=Any)
 Out_co = TypeVar("Out_co", covariant=True, default=Any)
 Next = TypeVar("Next")
 _COROUTINE = inspect.CO_COROUTINE
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -30,7 +31,8 @@ class Node(Struct, Generic[In_contra, Out_co], eq=False):
     """A name and an async function ``(ctx, input) -> output`` (Koog's ``AIAgentNode``). Calling it calls the function.
 
     ``thread`` says that the function is no async one and blocks: it runs in a thread. ``cell`` is the run of the
-    notebook cell that has defined it last.
+    notebook cell that has defined it last, ``ready`` says that a method made its function, and ``replaced_at`` is the
+    place of another definition of the name in the same run of the same code, which it has replaced.
 
     ``a >> b`` adds the edge without a condition and gives ``b``, so that a chain reads as it runs.
     """
@@ -46,6 +48,8 @@ class Node(Struct, Generic[In_contra, Out_co], eq=False):
     subgraph: Subgraph | None = None
     thread: bool = False
     cell: Cell | None = None
+    ready: bool = False
+    replaced_at: str = ""
 
     @property
     def path(self) -> str:
@@ -57,9 +61,14 @@ class Node(Struct, Generic[In_contra, Out_co], eq=False):
         return self.function(*args, **kwargs)
 
     def __rshift__(self, target: Node[Out_co, Next] | Subgraph[Out_co, Next]) -> Node[Out_co, Next]:
-        found: Node[Out_co, Next] = target if isinstance(target, Node) else target.as_node
-        self.graph.edge(self, found)
-        return found
+        return self.graph.edge(self, target).target
+
+    if not TYPE_CHECKING:  # for a checker of types nothing but a node stands on the left
+
+        def __rrshift__(self, source: Any) -> Self:
+            """What stands left of ``>>`` and is no node: a name, or what an edge cannot begin at."""
+            self.graph.edge(source, self)
+            return self
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.path}>"
@@ -80,6 +89,9 @@ class Step:
 def _takes_context(kind: str, function: Callable[..., Any]) -> bool:
     if not callable(function):
         raise GraphError(f"{kind}= takes a function of (output) or (ctx, output), not {function!r}.")
+    if getattr(function, "makes_condition", False):
+        named = function.__name__
+        raise GraphError(f"kb.{named} makes a condition and is called for it: {kind}=kb.{named}(...).")
     plain = plain_arguments(function)
     if plain is not None and plain[0] and plain[1] <= 2:
         return plain[1] == 2
@@ -141,15 +153,24 @@ class Edge(Struct, eq=False):
 
     def when(self, condition: Callable[..., Any]) -> Self:
         """Take this edge only where the condition holds (Koog's ``onCondition``)."""
-        self.steps.append(Step("when", condition))
+        self.steps.append(self._step("when", condition))
         self.source.graph._settle(self)
         return self
 
     def map(self, transform: Callable[..., Any]) -> Self:
         """Change the output on its way (Koog's ``transformed``)."""
-        self.steps.append(Step("map", transform))
+        self.steps.append(self._step("map", transform))
         self.source.graph._settle(self)
         return self
+
+    def _step(self, kind: Literal["when", "map"], function: Callable[..., Any]) -> Step:
+        try:
+            return Step(kind, function)
+        except GraphError as problem:
+            problem.add_note(
+                f"The {self!r} of {self.source.graph.path!r} stays as it is, without this {kind}."
+            )
+            raise
 
     def __repr__(self) -> str:
         label = f" when {self.label}" if self.conditional else ""
@@ -183,7 +204,9 @@ def annotated_types(function: Callable[..., Any], name: str, *, thread: bool = F
             "blocks runs in a thread: thread=True."
         )
     parameters = list(inspect.signature(function).parameters.values())
-    if len(parameters) != 2 or any(parameter.kind in _BY_NAME for parameter in parameters):
+    # Further ones with a default are the function's own affair: def node(ctx, value, place=place) in a loop.
+    more = [one for one in parameters[2:] if one.default is one.empty and one.kind not in _ANY_NUMBER]
+    if len(parameters) < 2 or more or any(parameter.kind in _BY_NAME for parameter in parameters[:2]):
         raise GraphError(
             f"Node {name!r} takes {len(parameters)} arguments ({', '.join(map(str, parameters))}); a node takes two, "
             f"the context and its input, by position: async def {name}(ctx, value)."

@@ -76,7 +76,7 @@ class OwnNodes(GraphMethods):
         """
         if function is None:
             return partial(self.node, name=name, note=note, replace=replace, thread=thread)
-        chosen = str(name or getattr(function, "__name__", ""))
+        chosen: str = getattr(function, "__name__", "") if name is None else name
         input_type, output_type = annotated_types(function, chosen, thread=thread)
         place = calling_place(1)
         made = Node(chosen, function, self._graph, "node", input_type, output_type, place, note, None, thread)

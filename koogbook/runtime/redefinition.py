@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from koogbook.errors import RedefinitionError
 from koogbook.functions import is_new_version, is_same_function
 from koogbook.runtime.changes import note_change, take_back
+from koogbook.runtime.code_lines import code_for, edge_code
 from koogbook.runtime.node import Edge, Node
 from koogbook.runtime.ready.functions import is_same_given
 from koogbook.runtime.same_type import has_other_fields, is_same_type
@@ -45,7 +46,8 @@ def settle(graph: Subgraph, edge: Edge) -> None:
     edges.remove(edge)
     if not graph.redefine:
         raise RedefinitionError(
-            f"{known!r} of {graph.path!r} exists and the strategy was made with redefine=False. Remove it first."
+            f"{known!r} of {graph.path!r} exists and the strategy was made with redefine=False. Nothing was changed. "
+            f"Remove it first: {code_for(graph)}.remove({edge_code(known)})."
         )
     _note_difference(graph, known, edge)
     edges.replace(known, edge)

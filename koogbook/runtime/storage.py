@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from koogbook.errors import StorageKeyError
+from koogbook.runtime.checking.boundaries import acceptor
+from koogbook.runtime.checking.edge_errors import short
 from koogbook.state.codec import decode_state, describe_type, encode_state, type_shape
 
 T = TypeVar("T")
@@ -20,7 +22,7 @@ class StorageKey(Generic[T]):
     A class that was defined again under the same module and name is the same type.
     """
 
-    __slots__ = ("identity", "name", "type")
+    __slots__ = ("_accepts", "identity", "name", "type")
 
     def __init__(self, name: str, type: type[T]) -> None:
         if not name:
@@ -28,6 +30,11 @@ class StorageKey(Generic[T]):
         self.name = name
         self.type = type
         self.identity = type_identity(type)
+        self._accepts = acceptor(type)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value may be of its type; False where it surely is not."""
+        return self._accepts is None or self._accepts(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StorageKey) and self.name == other.name and self.identity == other.identity
@@ -42,6 +49,20 @@ class StorageKey(Generic[T]):
 def storage_key(name: str, type: type[T]) -> StorageKey[T]:
     """A key for ``ctx.storage`` (Koog's ``createStorageKey``); ``type`` is what a checkpoint stores and restores."""
     return StorageKey(name, type)
+
+
+def require_value(key: StorageKey[Any], value: Any) -> None:
+    """Refuse a value that surely is not of a key's type.
+
+    Raises:
+        StorageKeyError: The message names both. Nothing was changed.
+    """
+    if not key.accepts(value):
+        raise StorageKeyError(
+            f"The storage key {key.name!r} is for {describe_type(key.type)}, and was to hold "
+            f"{describe_type(type(value))} {short(value)}. Nothing was changed. Store a value of that type, or make "
+            f"the key of the type that it is for: kb.storage_key({key.name!r}, ...)."
+        )
 
 
 def type_identity(declared: Any) -> str:
@@ -67,7 +88,17 @@ class Storage:
     another type by now, or a field that was not stored got its default.
     """
 
-    __slots__ = ("_encoded", "_keys", "_left_out", "_shapes", "_values", "on_note", "told_shared")
+    __slots__ = (
+        "_encoded",
+        "_keys",
+        "_left_out",
+        "_on_late",
+        "_over",
+        "_shapes",
+        "_values",
+        "on_note",
+        "told_shared",
+    )
 
     def __init__(self) -> None:
         self._keys: dict[str, StorageKey[Any]] = {}
@@ -76,6 +107,8 @@ class Storage:
         self._left_out: frozenset[str] = frozenset()
         self._shapes: dict[str, str] = {}
         self.on_note: Callable[[str, str], None] | None = None
+        self._over = ""
+        self._on_late: Callable[[str, str], None] | None = None
         #: The names of which it was told that branches of a parallel block share their object; one set for all copies.
         self.told_shared: set[str] = set()
 
@@ -112,15 +145,21 @@ class Storage:
         """Keep a value.
 
         Raises:
-            StorageKeyError: The name is in use with another type.
+            StorageKeyError: The name is in use with another type, or the value surely is not of the key's. Nothing was
+                changed.
         """
+        self.require(key)
+        require_value(key, value)
         self.claim(key)
+        self._tell_if_over(key.name, "set")
         self._encoded.pop(key.name, None)
         self._values[key.name] = value
 
     def remove(self, key: StorageKey[T]) -> T | None:
         """Take the value out and return it; None when there was none."""
         found = self._find(key)
+        if found is not _MISSING:
+            self._tell_if_over(key.name, "removed")
         self._values.pop(key.name, None)
         self._encoded.pop(key.name, None)
         return None if found is _MISSING else cast("T", found)
@@ -237,11 +276,23 @@ class Storage:
             self._note("field filled in", f"storage key {key.name}: {note}")
         return value
 
-    def claim(self, key: StorageKey[Any]) -> None:
-        """Say that a name is used with this type.
+    def end(self, what: str, notice: Callable[[str, str], None]) -> None:
+        """What it belongs to has ended: a later change reaches nobody; ``notice`` is told, as (kind, text)."""
+        self._over, self._on_late = what, notice
+
+    def _tell_if_over(self, name: str, how: str) -> None:
+        if self._on_late is not None:
+            self._on_late(
+                "late change",
+                f"the storage key {name!r} was {how} in {self._over} after that had ended: nobody sees it. Await the "
+                "task that does so before it ends.",
+            )
+
+    def require(self, key: StorageKey[Any]) -> None:
+        """Refuse a key whose name is in use with another type; nothing is noted.
 
         Raises:
-            StorageKeyError: It is in use with another one, or this is no key.
+            StorageKeyError: It is, or this is no key.
         """
         if not isinstance(key, StorageKey):
             raise StorageKeyError(
@@ -253,6 +304,15 @@ class Storage:
                 f"The storage name {key.name!r} is in use for {describe_type(known.type)} and cannot be used for "
                 f"{describe_type(key.type)} as well. Nothing was changed. Choose another name."
             )
+
+    def claim(self, key: StorageKey[Any]) -> None:
+        """Say that a name is used with this type.
+
+        Raises:
+            StorageKeyError: It is in use with another one, or this is no key.
+        """
+        self.require(key)
+        known = self._keys.get(key.name)
         self._keys[key.name] = key
         if known is None and key.name in self._shapes:
             before, now = self._shapes[key.name], type_shape(key.type)

@@ -12,8 +12,8 @@ from koogbook.errors import GraphError
 from koogbook.runtime.adjacency import Edges
 from koogbook.runtime.cells import Withdrawn, put_again, put_back, touched
 from koogbook.runtime.changes import note_change
-from koogbook.runtime.editing import add_edge, take_out
-from koogbook.runtime.naming import RESERVED, require_name
+from koogbook.runtime.editing import add_edge, edge_between, take_out
+from koogbook.runtime.naming import RESERVED, require_in_place, require_name
 from koogbook.runtime.node import Edge, Node
 from koogbook.runtime.own_nodes import OwnNodes
 from koogbook.runtime.parallel.policies import Join, OnError
@@ -159,10 +159,11 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
     ) -> Subgraph:
         """A graph inside this one (Koog's ``subgraph``); it may stand in edges as a node does.
 
-        Without options it is a group of nodes on the context around it. With any of ``tools``, ``model``, ``params``,
+        Without options it is a group of nodes on the context around it: what they commit stays, model and parameters
+        too, also where it fails. With any of ``tools``, ``model``, ``params``,
         ``history`` and ``system_prompt`` it runs on a context of its own, which begins as a copy: on success its
         messages become those of the context around it, on failure nothing does; tools, model and parameters around it
-        stay as they were.
+        stay as they were. The storage is the run's own in both cases, and keeps what is written to it.
 
         One of this name that exists is the same object still, with its nodes and the types and options that are given
         now. In a notebook it stays the cell's that has defined it first, unless another one says ``replace=True``.
@@ -188,11 +189,11 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
             RedefinitionError: As for :meth:`node`, where the name is taken by something that is no subgraph.
         """
         options = SubgraphOptions(
-            tools=tools,
+            tools=list(tools) if isinstance(tools, list) else tools,
             model=model,
             params=params,
             history=history,
-            system_prompt=system_prompt,
+            system_prompt=list(system_prompt) if isinstance(system_prompt, list) else system_prompt,
             hand_out=hand_out,
             on_failure=on_failure,
         )
@@ -244,7 +245,8 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
 
         Each node or subgraph that is put into it is a branch: ``@block.node``, ``block.subgraph(...)``. All get the
         block's input, each on a copy of the context and its storage; their outputs are merged in the order in which
-        they were defined.
+        they were defined. The input is no copy: all branches share the very same object, and what one changes in it
+        the others see.
 
         Args:
             name: Its name, unique in this graph.
@@ -307,7 +309,7 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
         """This subgraph as a node of its parent.
 
         Raises:
-            GraphError: It is a whole strategy, or was removed from its parent.
+            GraphError: It is a whole strategy, or was removed from its parent, or replaced there.
         """
         if self.parent is None:
             raise GraphError(f"{self.name!r} is a whole strategy and stands in no other graph.")
@@ -317,10 +319,16 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
             raise GraphError(
                 f"Subgraph {self.name!r} was removed from {self.parent.path!r}. Define it again before using it."
             )
+        require_in_place(self)
         return found
 
     def __rshift__(self, target: Node[Out, C] | Subgraph[Out, C]) -> Node[Out, C]:
         return self.as_node >> target
+
+    if not TYPE_CHECKING:
+
+        def __rrshift__(self, source: Any) -> Node[In, Out]:
+            return self.as_node.__rrshift__(source)
 
     @overload
     def edge(
@@ -371,11 +379,23 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
         """
         return add_edge(self, source, target, when, map, label)
 
-    def remove(self, *what: Node | Edge | str) -> None:
-        """Take out nodes (with all their edges) or edges.
+    def find_edge(
+        self, source: Node | Subgraph | str, target: Node | Subgraph | str, label: str = ""
+    ) -> Edge:
+        """The edge from one node to another with this label, the last one of several.
+
+        One with a condition and no label has the name of the condition for its label.
 
         Raises:
-            GraphError: Not there, or a start or finish node.
+            GraphError: There is none.
+        """
+        return edge_between(self, source, target, label)
+
+    def remove(self, *what: Node | Edge | str) -> None:
+        """Take out nodes (with all their edges) or edges; all of them, or none where one cannot be.
+
+        Raises:
+            GraphError: Not there, or a start or finish node. Nothing was changed.
         """
         take_out(self, what)
 
@@ -395,6 +415,7 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
             raise GraphError(f"{name!r} is the name of a node that every graph has. Choose another one.")
         if root.withdrawn:
             put_back(root)
+        require_in_place(self)
         node.cell = cell = defining_cell()
         if name in self.nodes:
             return put_again(self.nodes[name], node, replace=replace)

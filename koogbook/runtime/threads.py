@@ -149,7 +149,9 @@ def in_thread(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Await
             daemon=True,
         ).start()
         try:
-            return await done
+            output = await done
+            # Of an async function that it called and did not wait for, such as a lambda around one.
+            return await output if inspect.iscoroutine(output) else output
         except asyncio.CancelledError:
             node.is_stopped = True
             raise
@@ -204,6 +206,14 @@ def _cancelled(task: asyncio.Task[Any]) -> BaseException:
 def call_on_loop(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
     """See :meth:`koogbook.runtime.context.Context.call`."""
     named = str(getattr(function, "__name__", type(function).__name__))
+    given_here: Any = function
+    if not callable(given_here):
+        if inspect.iscoroutine(given_here):
+            given_here.close()
+        raise TypeError(
+            f"ctx.call takes an async function and its arguments, ctx.call(ask, ctx), not {type(given_here).__name__} "
+            f"{named}. Nothing was called. Hand over the function itself, and behind it what it is called with."
+        )
     here = _current.get()
     if here is None or _is_running_here():
         raise WrongLoopError(

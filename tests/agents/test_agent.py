@@ -562,6 +562,30 @@ async def test_a_run_that_fails_before_its_first_event_is_a_failed_run(where: st
     assert [event.name for event in run.events] == ["RunStarting", "RunFailed"]
 
 
+async def test_what_a_task_does_after_its_run_is_told() -> None:
+    """It reaches nobody, and stands in the report [AGT-06]."""
+    key = kb.storage_key("late", int)
+    goes_on = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def late(ctx: kb.Context) -> None:
+        await goes_on.wait()
+        ctx.storage.set(key, 1)
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("too late"))
+
+    async def node(ctx: kb.Context, text: str) -> str:
+        tasks.append(asyncio.create_task(late(ctx)))
+        return text
+
+    run = await _agent(node).run("x")
+    assert run.report().attention == ()
+    goes_on.set()
+    await tasks[0]
+
+    assert [line.partition(":")[0] for line in run.report().attention] == ["late change", "late change"]
+
+
 async def test_what_a_run_says_before_its_strategy_starts_is_not_of_the_node_around_it() -> None:
     """An agent that runs another one in a node [AGT-03]."""
     inner = kb.strategy("inner")

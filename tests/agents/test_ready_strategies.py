@@ -262,3 +262,22 @@ def test_what_cannot_be_is_refused(wrong: Any) -> None:
     """When the strategy is made [GRA-09]."""
     with pytest.raises(GraphError):
         wrong()
+
+
+async def test_calls_of_a_model_that_is_offered_no_tools_are_run() -> None:
+    """Also those of an unknown tool: the reasoning goes on with their results [GRA-09]."""
+    agent, executor = agent_of(react_strategy(), call(), "think", call(tool="nope", id="d"), "again", "rain")
+    run = await agent.run("weather?")
+
+    assert run.output == "rain"
+    assert [message.role for message in run.prompt][:5] == ["user", "user", "assistant", "tool", "user"]
+    assert [len(request.tools) for request in executor.requests] == [0, 0, 2, 0, 2]
+
+
+async def test_a_chat_survives_calls_of_all_kinds() -> None:
+    """Of what is on offer or not, beside a text or alone [GRA-09]."""
+    agent, _ = agent_of(
+        chat_strategy(), call(tool="nope"), kb.assistant("text", calls=[call(id="d")]), leave()
+    )
+
+    assert (await agent.run("hello")).output == "bye"

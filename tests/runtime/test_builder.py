@@ -296,10 +296,10 @@ def _define_a(graph: Strategy) -> None:
 def test_a_variable_that_holds_the_old_node_means_the_new_one() -> None:
     """Other cells need not be run again [GRA-12]."""
     graph = kb.strategy("s")
-    old = graph.node(name="a")(step)
-    graph.node(name="a")(step)
+    old, new = [graph.node(name="a")(step) for _ in range(2)]
     graph.start >> old >> graph.finish
 
+    assert old is new
     assert graph.check() == ()
 
 

@@ -886,10 +886,10 @@ def test_a_node_of_the_strategy_before_names_the_cell_to_run(cells: Cells) -> No
 def test_a_node_of_a_subgraph_is_in_no_other_object(cells: Cells) -> None:
     """The message of a strategy that was made again is for that alone [GRA-12a]."""
     trip = _trip(cells)
-    with cells.run("a") as cell:
+    with cells.run("a"):
         inner = _adds(trip.subgraph("part"), "inner")
 
-    with pytest.raises(ForeignNodeError, match=rf"does not belong to this 'trip'\. Run {cell.name} again"):
+    with pytest.raises(ForeignNodeError, match=r"is inside 'trip/part'; edges join nodes of one graph\."):
         trip.start >> inner
 
 
@@ -1101,3 +1101,51 @@ def _unordered(edge: EdgeShape) -> tuple[str, ...]:
 def _of(kept: set[Definition], edges: list[EdgeShape]) -> list[tuple[str, ...]]:
     """Some edges in the order in which they are tried, source by source."""
     return [found for found in map(_unordered, edges) if found in kept]
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (
+            {},
+            r"take it over with trip\.llm_request\(\.\.\., replace=True\), or give it a name of its own, name=",
+        ),
+        (
+            {"name": "other"},
+            r"take it over with replace=True in its call, or give it a name of its own, name=",
+        ),
+    ],
+)
+def test_a_ready_node_is_taken_over_by_its_own_method(
+    cells: Cells, options: dict[str, Any], remedy: str
+) -> None:
+    """Not by the decorator of functions [GRA-12]."""
+    trip = kb.strategy("trip")
+    with cells.run("a"):
+        trip.llm_request(**options)
+
+    with pytest.raises(RedefinitionError, match=remedy), cells.run("b"):
+        trip.llm_request(**options)
+    with cells.run("b"):
+        trip.llm_request(replace=True, **options)
+
+
+def test_a_cell_that_runs_again_defines_nothing_twice(cells: Cells) -> None:
+    """Also where its lines have moved; two definitions in one run are told until it runs without [GRA-12]."""
+    trip = kb.strategy("trip")
+
+    def kinds() -> list[str]:
+        return [finding.kind for finding in trip.check() if finding.kind == "defined_twice"]
+
+    with cells.run("a"):
+        trip.llm_request()
+    with cells.run("a"):
+        trip.llm_request()
+    assert kinds() == []
+    with cells.run("a"):
+        trip.llm_request()
+        trip.llm_request()
+    assert kinds() == ["defined_twice"]
+    with cells.run("a"):
+        trip.llm_request()
+    assert kinds() == []

@@ -173,7 +173,7 @@ def test_a_strategy_that_cannot_run_is_refused_with_all_its_errors() -> None:
     [
         (lambda trip: trip.remove(trip.edges[-1]), "no_way_out", "trip.edge('b', 'finish')"),
         (lambda trip: trip.remove(trip.edges[0]), "no_start", "trip.edge('start', 'a')"),
-        (lambda trip: trip.edge("a", "finish"), "second_else", "trip.remove(trip.edges[3])"),
+        (lambda trip: trip.edge("a", "finish"), "second_else", "trip.remove(trip.find_edge('a', 'finish'))"),
         (lambda trip: trip.node(name="alone")(step), "unreachable", "trip.remove('alone')"),
     ],
     ids=["no_way_out", "no_start", "second_else", "unreachable"],
@@ -213,7 +213,7 @@ def test_types_that_do_not_fit_have_a_line_too() -> None:
     graph = _typed(int, str)
     found = graph.check()[0]
 
-    assert (found.edge, found.line) == ("a >> b", "s.edges[1].map(str)")
+    assert (found.edge, found.line) == ("a >> b", "s.find_edge('a', 'b').map(str)")
     exec(found.line, {"s": graph})
     assert graph.check() == ()
 

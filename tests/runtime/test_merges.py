@@ -286,3 +286,12 @@ def test_what_cannot_be_is_refused_when_it_is_made(make: Callable[[], Any], mess
     """With what to write in place of it [GRA-08]."""
     with pytest.raises(GraphError, match=message):
         make()
+
+
+async def test_keys_that_cannot_be_compared_are_told() -> None:
+    """With the branches and what to give [GRA-08]."""
+    with pytest.raises(
+        MergeError,
+        match=r"The key of branch parks is None \(NoneType\), which cannot be compared with None of",
+    ):
+        await run_of(select_by_max(lambda output: None), BRANCHES)

@@ -281,7 +281,8 @@ async def test_what_has_no_copy_is_shared_and_said() -> None:
 
     assert seen == [True] * 4
     ((_, text),) = notices(run, "storage key shared")
-    assert text.startswith("client has no copy")
+    assert text.startswith("there is no copy of the Client under the storage key 'client'")
+    assert "saved" not in text
     assert stored(run, CLIENT) is client
 
 

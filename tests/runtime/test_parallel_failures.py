@@ -22,7 +22,7 @@ from parallel_world import (
 
 import koogbook as kb
 from koogbook import events
-from koogbook.errors import MergeError
+from koogbook.errors import FeatureNotInstalledError, MaxIterationsError, MergeError
 from koogbook.runtime.parallel.merges import fold, select_by_max
 
 ALL = fold([], lambda found, output: [*found, output], history="append_all", storage="union")
@@ -265,3 +265,125 @@ async def test_a_failing_listener_is_a_failure_of_the_branch() -> None:
     agent.on(listen, events.BranchCompleted)
     with pytest.raises(Boom, match="trip/research/a"):
         await agent.run("x")
+
+
+# ------------------------------------------------------------------------------------------- what is no branch's
+
+
+async def test_the_limit_of_node_runs_ends_the_run_in_any_case() -> None:
+    """It is the run's, and no failure that could be collected; without a loop none is spoken of [GRA-08]."""
+    branches = {f"b{number}": gives(number) for number in range(4)}
+    trip, _ = block_of(ALL, branches, on_error="collect")
+
+    with pytest.raises(MaxIterationsError) as caught:
+        await agent_of(trip, max_iterations=3).run("x")
+    text = str(caught.value)
+    assert "2 of them were in the branches of trip/research. What was committed so far to the context" in text
+    assert "lead back" not in text
+
+
+async def test_a_loop_in_a_branch_is_spoken_of() -> None:
+    """With the node that was run most often [AGT-02]."""
+    trip = kb.strategy("trip")
+    block = trip.parallel("research", merge=ALL, on_error="collect")
+    part = block.subgraph("part")
+    again = part.do_nothing(name="again")
+    part.start >> again
+    part.edge(again, again)
+    part.edge(again, part.finish, when=lambda value: False)
+    trip.start >> block >> trip.finish
+
+    with pytest.raises(MaxIterationsError, match="trip/research/part/again was run 7 times") as caught:
+        await agent_of(trip, max_iterations=7).run("x")
+    assert "7 of them were in the branches of trip/research" in str(caught.value)
+
+
+async def test_a_feature_that_is_missing_is_not_collected() -> None:
+    """It is missing in the code, whatever the other branches give [GRA-08]."""
+
+    async def saves(ctx: kb.Context, value: Any) -> None:
+        ctx.persistence()
+
+    with pytest.raises(FeatureNotInstalledError):
+        await run_of(ALL, {"a": gives(1), "b": saves}, on_error="collect")
+
+
+async def test_a_listener_that_raises_makes_no_branch_fail() -> None:
+    """The run fails, and the branch has one end [GRA-08]."""
+
+    def breaks(event: Any) -> None:
+        raise Boom
+
+    trip, _ = block_of(ALL, {"a": gives(1), "b": gives(2)}, on_error="collect")
+    agent = agent_of(trip).install(kb.EventHandler(on_branch_completed=breaks, on_handler_error="raise"))
+
+    with pytest.raises(Boom):
+        await agent.run("x")
+    ends = [*told(agent.last_run, events.BranchCompleted), *told(agent.last_run, events.BranchFailed)]
+    assert len({event.path for event in ends}) == len(ends)
+
+
+async def test_a_long_list_of_failures_is_cut() -> None:
+    """The first ones, and how many more there are [GRA-08]."""
+    branches = {f"b{number}": fails(Boom("no")) for number in range(12)}
+
+    with pytest.raises(MergeError, match=r"b4: Boom: no; and 7 more\. Nothing of the branches"):
+        await run_of(ALL, branches, on_error="collect")
+
+
+# ------------------------------------------------------------------------------------------- what comes too late
+
+
+@pytest.mark.parametrize("how", ["set", "removed"])
+async def test_what_a_task_stores_after_its_branch_is_told(how: str) -> None:
+    """Nobody sees it, and the report says so [GRA-08]."""
+    tasks: list[asyncio.Task[None]] = []
+    go = asyncio.Event()
+
+    async def leaves(ctx: kb.Context, value: Any) -> None:
+        async def later() -> None:
+            await go.wait()
+            if how == "set":
+                ctx.storage.set(NOTES, ["late"])
+            else:
+                ctx.storage.remove(NOTES)
+            async with ctx.llm.write_session() as session:
+                session.append(kb.user("late"))
+
+        tasks.append(asyncio.create_task(later()))
+
+    trip, _ = block_of(ALL, {"a": leaves, "b": gives(2)})
+
+    @trip.node(replace=True)
+    async def after(ctx: kb.Context, value: Any) -> Any:
+        go.set()
+        await tasks[0]
+        return value
+
+    run = await agent_of(trip).run("x")
+    (_, text), (_, other) = notices(run, "late change")
+    assert "changed the history of branch a of trip/research, which had ended" in other
+    assert f"the storage key 'notes' was {how} in branch a of trip/research after that had ended" in text
+    assert "late change" in str(run.report())
+    assert stored(run, NOTES) == ["before"]
+    assert history(run) == ["before"]
+
+
+async def test_the_context_of_a_subgraph_that_has_ended_is_over() -> None:
+    """Of one with a context of its own, so that a late commit to it can be told [GRA-06]."""
+    seen: list[kb.Context] = []
+    trip = kb.strategy("trip")
+    part = trip.subgraph("part", history="fresh")
+
+    @part.node
+    async def look(ctx: kb.Context, value: Any) -> Any:
+        assert ctx.llm.over == ""
+        seen.append(ctx)
+        return value
+
+    part.start >> look >> part.finish
+    trip.start >> part >> trip.finish
+    run = await agent_of(trip).run("x")
+
+    assert run.output == "x"
+    assert seen[0].llm.over == "subgraph trip/part"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from parallel_world import (
     BRANCHES,
+    COUNT,
     NOTES,
     agent_of,
     block_of,
@@ -17,12 +18,13 @@ from parallel_world import (
     results,
     run_of,
     says,
+    stored,
     told,
 )
 
 import koogbook as kb
 from koogbook import events
-from koogbook.errors import BoundaryTypeError
+from koogbook.errors import BoundaryTypeError, MergeConflictError
 from koogbook.runtime.parallel.merges import merge, select_by, select_by_max
 
 # ------------------------------------------------------------------------------------------- as in Koog
@@ -147,26 +149,26 @@ async def test_what_a_function_has_appended_itself_is_not_appended_again() -> No
         ({}, "warning"),
         ({"history": "base"}, "warning"),
         ({"storage": "base"}, "warning"),
-        ({"history": "base", "storage": "base"}, "info"),
-        ({"history": "append_all", "storage": "base"}, "info"),
+        ({"history": "base", "storage": "base"}, None),
+        ({"history": "append_all", "storage": "base"}, None),
         ({"storage": "union"}, "warning"),
     ],
 )
-async def test_what_was_said_is_no_warning(policies: dict[str, Any], level: str) -> None:
+async def test_what_was_said_is_no_warning(policies: dict[str, Any], level: str | None) -> None:
     """A fold whose policies are spelled out drops by intention [GRA-08]."""
     run = await run_of(folded(**policies), BRANCHES)
 
-    assert [one[0] for one in notices(run, "branch writes dropped")] == [level]
+    assert [one[0] for one in notices(run, "branch writes dropped")] == ([level] if level else [])
 
 
 @pytest.mark.parametrize(
-    ("policies", "level"), [({"history": "base"}, "info"), ({"storage": "base"}, "warning"), ({}, "warning")]
+    ("policies", "level"), [({"history": "base"}, None), ({"storage": "base"}, "warning"), ({}, "warning")]
 )
-async def test_only_what_is_lost_had_to_be_said(policies: dict[str, Any], level: str) -> None:
+async def test_only_what_is_lost_had_to_be_said(policies: dict[str, Any], level: str | None) -> None:
     """A policy for storages says nothing of messages, nor does one that nobody needed [GRA-08]."""
     run = await run_of(folded(**policies), {"a": says("a"), "b": says("b")})
 
-    assert [one[0] for one in notices(run, "branch writes dropped")] == [level]
+    assert [one[0] for one in notices(run, "branch writes dropped")] == ([level] if level else [])
 
 
 @pytest.mark.parametrize(
@@ -212,3 +214,68 @@ async def test_nothing_is_taken_over_when_the_output_is_not_of_the_declared_type
         "trip/research/finish",
         "trip/research",
     ]
+
+
+async def test_a_selection_that_says_what_goes_on_tells_nothing() -> None:
+    """What was left out can be said, in the words of the notice [GRA-08]."""
+    plain = await run_of(select_by_max(lambda output: output), BRANCHES)
+    ((_, text),) = notices(plain, "branch writes dropped")
+    assert text.endswith('If it may go, say so: history="winner", storage="winner".')
+
+    said = select_by_max(lambda output: output, history="winner", storage="winner")
+    run = await run_of(said, BRANCHES)
+    assert notices(run, "branch writes dropped") == []
+    assert told(run, events.BranchesMerged)[0].thrown_away != ()
+
+
+@pytest.mark.parametrize(
+    ("counts", "proposed"),
+    [((1, 1), 'storage="union"'), ((1, 2), 'storage=kb.union(on_conflict="last")')],
+)
+async def test_what_would_keep_it_works(counts: tuple[int, int], proposed: str) -> None:
+    """A union that refuses different values is no remedy where there are some [GRA-08]."""
+    branches = {f"b{count}{place}": says("x", gives=1, count=count) for place, count in enumerate(counts)}
+    ((_, text),) = notices(await run_of(folded(history="append_all"), branches), "branch writes dropped")
+
+    assert f"To keep it: kb.fold(..., {proposed})." in text
+    options = eval(f"dict({proposed})", {"kb": kb})
+    run = await run_of(folded(history="append_all", **options), branches)
+    assert stored(run, COUNT) == counts[-1]
+
+
+async def test_a_long_list_of_what_is_lost_is_cut() -> None:
+    """The event holds all of it [GRA-08]."""
+    run = await run_of(folded(), {f"b{number}": says(str(number)) for number in range(30)})
+    ((_, text),) = notices(run, "branch writes dropped")
+
+    assert "b4: 1 message; and 25 more." in text
+    assert len(told(run, events.BranchesMerged)[0].thrown_away) == 30
+
+
+async def test_a_winner_that_has_rewritten_its_history_overwrites_nothing_of_others() -> None:
+    """The storage is as it was, too [GRA-08]."""
+    around: list[kb.Context] = []
+
+    async def rewrites(ctx: kb.Context, value: Any) -> int:
+        async with around[0].llm.write_session() as session:
+            session.append(kb.user("from outside"))
+        async with ctx.llm.write_session() as session:
+            session.prompt = kb.Prompt([kb.user("rewritten")])
+        ctx.storage.set(COUNT, 7)
+        return 1
+
+    trip, _ = block_of(select_by_max(lambda output: output), {"a": rewrites})
+
+    @trip.node(replace=True)
+    async def before(ctx: kb.Context, value: Any) -> Any:
+        around.append(ctx)
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("base"))
+        return value
+
+    agent = agent_of(trip)
+    with pytest.raises(MergeConflictError, match="branch a has rewritten its history, and somebody else"):
+        await agent.run("x")
+    assert agent.last_run is not None
+    assert history(agent.last_run) == ["base", "from outside"]
+    assert stored(agent.last_run, COUNT) is None

@@ -299,3 +299,11 @@ def test_a_strategy_exports_to_mermaid() -> None:
     assert '["a #34;b#34;"]' in text
     assert 'subgraph n3["sub"]' in text
     assert '-->|"x #60; 1 #124; y"|' in text
+
+
+async def test_one_of_two_calls_of_a_tool_that_fits_is_enough() -> None:
+    """The other one goes along the same edge [GRA-10]."""
+    reply = kb.assistant("", calls=[kb.ToolCall("go", '{"n": 1}', "a"), kb.ToolCall("go", '{"n": 2}', "b")])
+
+    assert kb.calls_tool("go", where=lambda arguments: arguments["n"] == 2)(None, reply)
+    assert not kb.calls_tool("go", where=lambda arguments: arguments["n"] == 3)(None, reply)

@@ -183,3 +183,27 @@ def test_a_key_needs_a_name() -> None:
 def test_the_error_of_a_key_reads_as_a_sentence() -> None:
     """A KeyError would show its message in quotes [GRA-11]."""
     assert str(StorageKeyError("a sentence")) == "a sentence"
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"), [(int, "not an int"), (list[str], ("a",)), (int | None, "x"), (str, None)]
+)
+def test_a_value_of_another_type_is_refused(declared: Any, value: Any) -> None:
+    """Where that is sure; the message names key and types, and what was there is there still [GRA-11]."""
+    key: Any = kb.storage_key("wish", declared)
+    storage = Storage()
+
+    with pytest.raises(StorageKeyError, match=r"'wish' is for .*, and was to hold .*Nothing was changed"):
+        storage.set(key, value)
+    assert storage.names == ()
+    assert storage.keys == ()
+
+
+def test_what_may_be_of_the_type_is_kept() -> None:
+    """A whole number for a real one, an element that nobody looks at, a type that says nothing [GRA-11]."""
+    storage = Storage()
+    given: list[tuple[Any, Any]] = [(float, 1), (list[int], ["a"]), (Any, object()), (int | None, None)]
+    for place, (declared, value) in enumerate(given):
+        storage.set(kb.storage_key(f"key {place}", declared), value)
+
+    assert len(storage.names) == len(given)

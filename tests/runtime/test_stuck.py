@@ -46,7 +46,7 @@ async def test_each_edge_says_which_condition_refused() -> None:
         "1. to one: is long does not hold (condition 2 of 3) for int 1, which map= has made of it; "
         "2. to two: a number does not hold" in text
     )
-    assert "ask >> one" in text
+    assert "trip.edge('ask', 'finish')" in text
 
 
 async def test_steps_after_one_that_refused_are_skipped() -> None:

@@ -119,3 +119,31 @@ def test_a_task_that_is_none_is_refused(description: Any, attempts: Any) -> None
     """When it is written [GRA-06]."""
     with pytest.raises(GraphError, match="tools_for_task"):
         tools_for_task(description, attempts)
+
+
+async def test_a_function_may_hand_out_all_messages() -> None:
+    """System messages that stand around it already are not appended again [GRA-06]."""
+    trip = kb.strategy("trip")
+    part = trip.subgraph("part", history="fresh", hand_out=lambda messages: messages)
+    part.append_prompt("new", name="says")
+    part.start >> part.nodes["says"] >> part.finish
+    trip.start >> part >> trip.finish
+    run = await kb.Agent(kb.OfflineExecutor(), "offline", trip, system_prompt="be kind").run("x")
+
+    assert [message.text for message in run.prompt] == ["be kind", "new"]
+
+
+def test_the_list_of_tools_is_kept_as_it_was_given() -> None:
+    """Who changes it later changes no subgraph [GRA-13]."""
+
+    def look(place: str) -> str:
+        """Look."""
+        return place
+
+    given: list[Any] = []
+    trip = kb.strategy("trip")
+    trip.subgraph("part", tools=given)
+    given.append(look)
+    trip.subgraph("part", tools=given)
+
+    assert trip.changes == ["node part redefined (tools [] -> [look])"]

@@ -132,3 +132,13 @@ async def test_the_model_of_the_subgraph_chooses_by_what_it_begins_with() -> Non
 
     assert choosing.executor.requests[0].model.id == "small"
     assert [message.role for message in choosing.executor.requests[0].messages] == ["system", "user", "user"]
+
+
+async def test_what_the_subgraph_asks_with_does_not_force_the_choice() -> None:
+    """Its tool choice, number of answers and stop texts are for its own requests [GRA-06]."""
+    params = kb.LLMParams(temperature=0.2, tool_choice=kb.ToolChoice("required"), stop=("}",))
+    choosing = Choosing('{"tools": ["trains"]}', params=params)
+    await choosing.run()
+    first = choosing.executor.requests[0].params
+
+    assert (first.temperature, first.tool_choice, first.stop) == (0.2, None, ())

@@ -396,3 +396,22 @@ def test_an_async_function_is_no_node_for_a_thread() -> None:
         graph.node(thread=True, name="a")(ask)  # type: ignore[call-overload]
     with pytest.raises(GraphError, match="thread=True"):
         graph.node(name="b")(lambda ctx, value: value)
+
+
+async def test_a_call_that_was_made_already_is_refused() -> None:
+    """``ctx.call`` takes the function and its arguments; nothing is left unawaited [GRA-01]."""
+
+    def slow(ctx: kb.Context, value: str) -> str:
+        return ctx.call(ask(ctx, value))  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match=r"ctx\.call\(ask, ctx\), not coroutine ask\. Nothing was called"):
+        await line_of(slow).run("x")
+
+
+async def test_a_coroutine_that_a_thread_gives_is_awaited() -> None:
+    """On the loop of the run, as that of a tool is [GRA-01]."""
+
+    def slow(ctx: kb.Context, value: str) -> Any:
+        return ask(ctx, value)
+
+    assert (await line_of(slow).run("x")).output == "one"

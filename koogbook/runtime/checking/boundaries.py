@@ -94,7 +94,7 @@ def _wrong(ctx: Any, kind: str, path: str, declared: Any, value: Any) -> Boundar
     graph = path.rpartition("/")[0]
     is_root = "/" not in graph
     what = "strategy" if is_root else "the block" if kind == "merge" else "subgraph"
-    wanted, given = describe_type(declared), type(value).__name__
+    wanted, given = describe_type(declared), describe_type(type(value))
     if kind == "start" and is_root:
         return BoundaryTypeError(_wrong_input(ctx, graph, wanted, value), node=path, value=value)
     verb, option = ("takes", "input") if kind == "start" else ("gives", "output")
@@ -121,7 +121,7 @@ def _wrong_input(ctx: Any, strategy: str, wanted: str, value: Any) -> str:
             f"one: await agent.run(...). Without one a run only goes on from a checkpoint, and session "
             f"{ctx.session_id!r} has none to go on from."
         )
-    given = type(value).__name__
+    given = describe_type(type(value))
     return (
         f"The run was started with {given} {short(value)}, and strategy {strategy!r} takes {wanted}. No node was run. "
         f"Give it {wanted}, or declare what it takes: kb.strategy({strategy!r}, input={given}, ...)."

@@ -20,7 +20,7 @@ def check(strategy: Strategy) -> tuple[FindingShape, ...]:
     """
     withdraw_so_far(strategy)
     found = [finding for graph in strategy.all_graphs() for finding in findings_of(graph)]
-    return tuple(sorted(found, key=lambda finding: finding.level))
+    return tuple(sorted(found, key=lambda finding: finding.level != "error"))
 
 
 def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:
@@ -32,12 +32,14 @@ def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:
     findings = check(strategy)
     errors = [finding for finding in findings if finding.level == "error"]
     if errors:
-        listed = "\n".join(
-            f"  - {finding.text} {finding.remedy}" + (f"\n        {finding.line}" if finding.line else "")
-            for finding in errors
-        )
+        listed, lines = "", set[str]()
+        for finding in errors:
+            listed += f"\n  - {finding.text} {finding.remedy}"
+            if finding.line and finding.line not in lines:  # two findings may have the same remedy
+                listed += f"\n        {finding.line}"
+            lines.add(finding.line)
         raise StrategyCheckError(
-            f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:\n{listed}",
+            f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:{listed}",
             findings=findings,
         )
     return findings

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koogbook.errors import GraphError, StuckInNodeError
+from koogbook.runtime.code_lines import code_at
 from koogbook.runtime.node import Step, function_label
+from koogbook.runtime.ready.conditions import Condition
 
 if TYPE_CHECKING:
     from koogbook.runtime.compiled import CompiledEdge, CompiledNode
@@ -22,8 +25,14 @@ def holds(result: Any, node: CompiledNode, edge: CompiledEdge, step: Step, value
     Raises:
         GraphError: It gave something of which that cannot be told, or a function or generator, which is always true.
     """
-    if callable(result) and not isinstance(result, type) and inspect.isroutine(result):
+    if inspect.isroutine(result) or isinstance(result, partial):
         why = "is a function, and was not called"
+    elif isinstance(result, Condition):
+        why = "is a condition itself, and no answer"
+    elif inspect.isawaitable(result):
+        why = "has to be awaited, and was not"
+        if inspect.iscoroutine(result):
+            result.close()
     elif inspect.isgenerator(result) or inspect.isasyncgen(result):
         why = "is a generator, and has not begun"
     else:
@@ -53,6 +62,9 @@ _HOW = {
     "function": ": call the function",
     "method": ": call the method",
     "builtin_function_or_method": ": call the method",
+    "partial": ": call the function",
+    "coroutine": ": await it in an async condition",
+    "Condition": ": give the condition to when= as it is, when=kb.calls_tool('name')",
 }
 
 
@@ -74,11 +86,11 @@ def explain(problem: BaseException, node: CompiledNode, edge: CompiledEdge, step
 def stuck(node: CompiledNode, output: Any, refused: Sequence[Refusal]) -> StuckInNodeError:
     """The error of a node whose output no edge takes; per edge why."""
     listed = "; ".join(f"{place}. {_why(*one, output)}" for place, one in enumerate(refused, start=1))
-    target = refused[0][0].target.name if refused else "finish"
     return StuckInNodeError(
         f"No edge of {node.path} takes its output, {type(output).__name__} {short(output)}: {listed}. "
-        "Add an edge for it, or one without a condition, which is the node's else: "
-        f"{node.name} >> {target}.",
+        "Add an edge with a condition that holds for it, or one without a condition, which is the node's else, to the "
+        f"node that deals with such an output, or to the finish: "
+        f"{code_at(node.path.rpartition('/')[0])}.edge({node.name!r}, 'finish').",
         node=node.path,
         output=output,
     )

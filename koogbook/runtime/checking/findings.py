@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from koogbook.runtime.checking.type_fit import can_fit
+from koogbook.runtime.code_lines import code_for, edge_code
 from koogbook.runtime.shape import FindingShape
 from koogbook.state.codec import describe_type
 
@@ -17,21 +18,46 @@ if TYPE_CHECKING:
     from koogbook.runtime.node import Edge, Node
     from koogbook.runtime.subgraph import Subgraph
 
+#: For how many nodes it is looked up which of their edges without a condition leads on.
+_MOST_WALKS = 20
+
 #: What makes a value one of these types, as far as a line to paste can know.
 _MAKES = {str: "str", int: "int", float: "float", bool: "bool", list: "list", dict: "dict"}
 
 
 def findings_of(graph: Subgraph) -> Iterator[FindingShape]:
     """The findings of a graph, those of graphs inside it left out."""
+    yield from _twice(graph)
     if graph.join is not None and len(graph.nodes) == 2:
         yield _without_branches(graph)
         return
     if not _is_one_line(graph):
         yield from _ways(graph)
     edges, sources = graph.edges, graph.edges.by_source
+    to_go: set[Edge] = set()
     if len(edges) > len(sources):
-        yield from _among_several(graph)
-    yield from _types(graph)
+        yield from _among_several(graph, to_go)
+    yield from _types(graph, to_go)
+
+
+def _twice(graph: Subgraph) -> Iterator[FindingShape]:
+    """Names that the same run of the same code defines twice: the first definition is nowhere."""
+    twice = [node for node in graph.nodes.values() if node.replaced_at]
+    if twice and graph.options.finish_tool is not None:  # the nodes of a task, which is what was defined
+        yield _defined_twice(graph.path, twice[0], "another name")
+        return
+    for node in twice:
+        yield _defined_twice(node.path, node, "name=" if node.subgraph is None else "another name")
+
+
+def _defined_twice(path: str, node: Node, name: str) -> FindingShape:
+    return FindingShape(
+        level="warning",
+        kind="defined_twice",
+        path=path,
+        text=f"{path} is defined twice, at {node.replaced_at} and {node.place}; the second one is in force.",
+        remedy=f"Give one of them {name}.",
+    )
 
 
 def _is_one_line(graph: Subgraph) -> bool:
@@ -72,10 +98,15 @@ def _ways(graph: Subgraph) -> Iterator[FindingShape]:
     to_dead_end = _reach(dead_ends, leading)
     if graph.start not in following:
         ends = (graph.start, graph.finish)
-        first = next((node for node in nodes if node not in ends and node not in leading), graph.finish)
+        own = [node for node in nodes if node not in ends]
+        first = next((node for node in own if node not in leading), own[0] if own else graph.finish)
         yield _no_edge("no_start", graph.start, f"{where} has no first node.", "start >> NODE", first)
+        # The edge to add reaches those behind it, and they are not to be taken out.
+        forward |= _reach([first], following)
     elif graph.finish not in forward:
-        last = next((node for node in dead_ends if node in forward), graph.start)
+        # In a cycle without a way out the last node is as good as any, and has an edge that goes on.
+        last = next((node for node in dead_ends if node in forward), None)
+        last = last or next(node for node in reversed(list(nodes)) if node in forward)
         text = f"{where}: finish cannot be reached from start."
         yield _no_edge("no_finish", graph.finish, text, "NODE >> finish", last)
     for node in nodes:
@@ -99,7 +130,8 @@ def _ways(graph: Subgraph) -> Iterator[FindingShape]:
 
 def _no_edge(kind: str, node: Node, text: str, edge: str, end: Node) -> FindingShape:
     source, target = ("start", end.name) if kind == "no_start" else (end.name, "finish")
-    more = ", when=lambda value: True" if kind == "no_exit" else ""
+    goes_on = kind != "no_start" and node.graph.edges.has_leaving(end)
+    more = ", when=lambda value: True" if goes_on else ""
     return FindingShape(
         level="error",
         kind=kind,
@@ -122,24 +154,45 @@ def _without_branches(graph: Subgraph) -> FindingShape:
     )
 
 
-def _among_several(graph: Subgraph) -> Iterator[FindingShape]:
-    """What is unclear where several edges leave one node."""
+def _among_several(graph: Subgraph, to_go: set[Edge]) -> Iterator[FindingShape]:
+    """What is unclear where several edges leave one node; ``to_go`` gets the edges that a line takes out."""
     several = [node for node in graph.nodes.values() if len(graph.edges.leaving(node)) > 1]
     for node in several:
         leaving = graph.edges.leaving(node)
         plain = [edge for edge in leaving if not edge.conditional]
         if len(plain) > 1 and graph.join is None:
             targets = ", ".join(edge.target.name for edge in plain)
+            # The first one stays, unless the finish could then not be reached any more.
+            few = len(to_go) < _MOST_WALKS
+            stays = next((edge for edge in plain if not few or _leads_on(graph, edge, to_go)), plain[0])
+            goes = next(edge for edge in plain if edge is not stays)
+            to_go.add(goes)
             yield _at_edge(
                 "error",
                 "second_else",
                 node,
                 f"{node.path} has {len(plain)} edges without a condition, to {targets}; only one can be taken.",
                 "strategy.remove one of them, or give it when=.",
-                plain[1],
+                goes,
             )
     for node in several:
         yield from _unclear(node, graph.edges.leaving(node))
+
+
+def _leads_on(graph: Subgraph, edge: Edge, without: set[Edge]) -> bool:
+    """Whether an edge leads to the finish and not through its own node, when these edges are gone."""
+    if edge.target is edge.source:
+        return False
+    seen, stack = {edge.source, edge.target}, [edge.target]
+    while stack:
+        node = stack.pop()
+        if node is graph.finish:
+            return True
+        for one in graph.edges.leaving(node):
+            if one not in without and one.target not in seen:
+                seen.add(one.target)
+                stack.append(one.target)
+    return False
 
 
 def _unclear(node: Node, leaving: Sequence[Edge]) -> Iterator[FindingShape]:
@@ -161,12 +214,12 @@ def _unclear(node: Node, leaving: Sequence[Edge]) -> Iterator[FindingShape]:
             )
 
 
-def _types(graph: Subgraph) -> Iterator[FindingShape]:
-    """Edges whose ends declare types that no value is both of."""
+def _types(graph: Subgraph, to_go: set[Edge]) -> Iterator[FindingShape]:
+    """Edges whose ends declare types that no value is both of, but for those that have to go anyway."""
     fits: dict[tuple[int, int], bool] = {}
     for edge in graph.edges:
         given, wanted = edge.source.output_type, edge.target.input_type
-        if given is wanted or given is Any or wanted is Any:
+        if given is wanted or given is Any or wanted is Any or edge in to_go:
             continue
         if edge.target is graph.finish and graph.join is not None:  # what the merge makes of all of them
             continue
@@ -198,9 +251,8 @@ def _at_edge(
     call: str = "",
 ) -> FindingShape:
     graph, ends = edge.source.graph, f"{edge.source.name} >> {edge.target.name}"
-    code = code_for(graph)
-    at = f"{code}.edges[{list(graph.edges).index(edge)}]"
-    line = "" if graph.join is not None else f"{at}{call}" if call else f"{code}.remove({at})"
+    at = edge_code(edge)
+    line = "" if graph.join is not None else f"{at}{call}" if call else f"{code_for(graph)}.remove({at})"
     return FindingShape(
         level=level,
         kind=kind,
@@ -210,10 +262,3 @@ def _at_edge(
         edge=ends,
         line=line,
     )
-
-
-def code_for(graph: Subgraph) -> str:
-    """How a line names a graph: ``trip``, ``trip.nodes['plan'].subgraph``."""
-    if graph.parent is None:
-        return graph.name if graph.name.isidentifier() else "strategy"
-    return f"{code_for(graph.parent)}.nodes[{graph.name!r}].subgraph"

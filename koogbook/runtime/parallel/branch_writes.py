@@ -16,12 +16,13 @@ from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt
 from koogbook.runtime.context import Context
 from koogbook.runtime.parallel.merge_kinds import BranchResult, Chosen, Merge
-from koogbook.runtime.parallel.policies import StorageUnion
+from koogbook.runtime.parallel.policies import StorageUnion, first_few
 from koogbook.runtime.parallel.storage_copies import (
     Changes,
     StorageCopies,
     Union,
     apply,
+    differ,
     lost_in,
     require_room,
     united,
@@ -90,7 +91,7 @@ async def take_over(
     history = merge.history_policy
     if history == "winner" and winner is not None and winner.committed is not winner.began:
         async with ctx.llm.write_session() as session:
-            _become(session, winner)
+            _become(session, winner, where)
             apply(ctx.storage, union.changes)
     elif history == "append_all" and any(one.appended is None or one.appended for one in handing_over):
         async with ctx.llm.write_session() as session:
@@ -114,10 +115,18 @@ async def _stored(merge: Merge, where: str, winner: Writes | None, writes: Seque
 # ------------------------------------------------------------------------------------------- histories
 
 
-def _become(session: LLMWriteSession, winner: Writes) -> None:
+def _become(session: LLMWriteSession, winner: Writes, where: str) -> None:
     """Make the LLM context the winner's; what it appended is appended here."""
     new = winner.committed
     if winner.appended is None:
+        now = session.prompt.messages
+        if now != winner.began.prompt.messages:
+            raise MergeConflictError(
+                f"history='winner' of {where}: branch {winner.name} has rewritten its history, and somebody else has "
+                f"changed the one around the block meanwhile ({len(now)} messages now): both cannot hold. Nothing of "
+                "the branches was taken over. Let the task that writes there wait for the block.",
+                branches=(winner.name,),
+            )
         session.prompt = new.prompt
     elif winner.appended:
         session.prompt = session.prompt.append(*winner.appended, allow_duplicate=True)
@@ -235,9 +244,9 @@ def _tell(
             f"counts, and those of {', '.join(branches)} are gone (on_conflict='last')",
             level="info",
         )
-    untold = _without(lost, union.replaced)
+    untold = _unsaid(_without(lost, union.replaced), merge)
     if untold:
-        text, level = _dropped(where, merge, winner, untold)
+        text, level = _dropped(where, merge, winner, untold, writes)
         ctx.log.notice("branch writes dropped", text, level=level)
 
 
@@ -278,27 +287,49 @@ def _without(lost: Sequence[Lost], told: Mapping[str, tuple[str, ...]]) -> list[
     return [one for one in left if one.messages or one.storage]
 
 
+def _unsaid(lost: Sequence[Lost], merge: Merge) -> list[Lost]:
+    """What is lost and was not said to be meant."""
+    left = [
+        one._replace(
+            messages=[] if merge.history in ("base", "winner") else one.messages,
+            storage=[] if merge.storage in ("base", "winner") else one.storage,
+        )
+        for one in lost
+    ]
+    return [one for one in left if one.messages or one.storage]
+
+
 def _dropped(
-    where: str, merge: Merge, winner: Writes | None, lost: Sequence[Lost]
+    where: str, merge: Merge, winner: Writes | None, lost: Sequence[Lost], writes: Sequence[Writes]
 ) -> tuple[str, Literal["info", "warning"]]:
     """The text and the level of the notice: nobody has to be warned of what was chosen or said."""
     messages = any(one.messages for one in lost)
     storage = any(one.storage for one in lost)
     unsaid = (messages and merge.history is None) or (storage and merge.storage is None)
     warns = unsaid and not merge.has_winner
+    handing_over = [one for one in writes if one.result.error is None]
+    can_append = all(one.appended is not None for one in handing_over)
+    differing = differ([one.changes for one in handing_over])
+    keeping = 'storage=kb.union(on_conflict="last")' if differing else 'storage="union"'
     options = [
-        *(['history="append_all"'] if messages and merge.history_policy != "append_all" else []),
-        *(['storage="union"'] if storage and not isinstance(merge.storage_policy, StorageUnion) else []),
+        *(
+            ['history="append_all"']
+            if messages and merge.history_policy != "append_all" and can_append
+            else []
+        ),
+        *([keeping] if storage and not isinstance(merge.storage_policy, StorageUnion) else []),
     ]
     meant = [
-        *(['history="base"'] if messages and merge.history is None else []),
-        *(['storage="base"'] if storage and merge.storage is None else []),
+        *([f'history="{merge.history_policy}"'] if messages and merge.history is None else []),
+        *([f'storage="{merge.storage_policy}"'] if storage and merge.storage is None else []),
     ]
     goes_on = "with the context from before it" if winner is None else f"with branch {winner.name}"
-    text = f"{where} goes on {goes_on}, and what its branches wrote is gone: {'; '.join(map(str, lost))}."
+    text = (
+        f"{where} goes on {goes_on}, and what its branches wrote is gone: {first_few(list(map(str, lost)))}."
+    )
     if options:
         text += f" To keep it: {merge.call_with(', '.join(options))}."
-    if warns and meant:
+    if meant:
         text += f" If it may go, say so: {', '.join(meant)}."
     return text, "warning" if warns else "info"
 

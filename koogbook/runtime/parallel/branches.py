@@ -12,16 +12,19 @@ from copy import copy
 from typing import Any
 
 from koogbook import clock
-from koogbook.errors import MergeError
+from koogbook.errors import FeatureNotInstalledError, MaxIterationsError, MergeError
 from koogbook.events import BranchCompleted, BranchFailed, BranchStarting, EdgeTaken
 from koogbook.llm.context import Committed
 from koogbook.messages.prompt import Prompt
 from koogbook.runtime.compiled import CompiledEdge, CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context
 from koogbook.runtime.parallel.branch_writes import take_over, writes_of
-from koogbook.runtime.parallel.merge_kinds import BranchResult
-from koogbook.runtime.parallel.policies import Join
+from koogbook.runtime.parallel.merge_kinds import BranchResult, Merge
+from koogbook.runtime.parallel.policies import Join, first_few
 from koogbook.runtime.parallel.storage_copies import StorageCopies
+
+#: What is wrong with the run or with its code, and with no branch alone.
+_OF_THE_RUN = (MaxIterationsError, FeatureNotInstalledError)
 
 #: Runs a node of a block, interceptors and events included, on a context with an input.
 RunNode = Callable[[Context, CompiledNode, Any], Awaitable[Any]]
@@ -40,13 +43,29 @@ async def run_parallel(ctx: Context, block: CompiledNode, value: Any, run_node: 
     given = await run_node(ctx, graph.start, value)
     copies = StorageCopies(ctx.storage, ctx.log.notice)
     branches = _Branches(ctx, graph, join, given, copies, run_node)
+    try:
+        return await _merge(ctx, block, join.merge, branches, copies, run_node)
+    finally:
+        branches.end()
+
+
+async def _merge(
+    ctx: Context,
+    block: CompiledNode,
+    merge: Merge,
+    branches: _Branches,
+    copies: StorageCopies,
+    run_node: RunNode,
+) -> Any:
+    graph = block.subgraph
+    assert graph is not None
     results = await branches.run()
     succeeded = [result for result in results if result.error is None]
-    merge = join.merge
 
     async def merged(on: Context, _: Any) -> Any:
         chosen = await merge.choose(on, results if merge.takes_failed else succeeded, block.path)
         await graph.finish.function(on, chosen.output)  # refuses what is not of the declared type
+        branches.end()
         writes = [
             writes_of(result, began, copies) for result, began in zip(results, branches.began, strict=True)
         ]
@@ -118,6 +137,7 @@ class _Branches:
     async def _run(self, branch: _Branch) -> None:
         node, log, order = branch.node, self._ctx.log, branch.edge.order
         started = clock.monotonic()
+        at_work = completed = False
         try:
             # Made in the branch's own task, so that sessions on it are told by the nodes, as those of a run are.
             context = branch.context = self._fork(branch)
@@ -132,8 +152,9 @@ class _Branches:
                     order=order,
                 )
             )
+            at_work = True
             output = await self._run_node(context, node, self._given)
-            ended = clock.monotonic()
+            at_work, completed, ended = False, True, clock.monotonic()
             log.add(
                 BranchCompleted(
                     time=log.offset + ended,
@@ -150,8 +171,12 @@ class _Branches:
         except BaseException as problem:
             # Also an interruption ends here, and goes out of the block when the others have ended.
             branch.error = problem
-            if self._join.on_error == "cancel" or not isinstance(problem, Exception | asyncio.CancelledError):
+            # What is not the branch's own failure, such as that of a listener, is none that could be collected.
+            is_own = at_work and isinstance(problem, Exception | asyncio.CancelledError)
+            if self._join.on_error == "cancel" or not is_own or isinstance(problem, _OF_THE_RUN):
                 self._stop_for(branch)
+            if completed:
+                return
             log.emit_quietly(
                 BranchFailed,
                 node.path,
@@ -165,6 +190,14 @@ class _Branches:
     def began(self) -> list[Committed]:
         """What the LLM contexts of the branches were at first."""
         return [branch.began for branch in self._branches if branch.began is not None]
+
+    def end(self) -> None:
+        """Whoever changes the context of a branch from now on changes nothing else, and is told so."""
+        for branch in self._branches:
+            context = branch.context
+            if context is not None:
+                over = context.llm.over = f"branch {branch.node.name} of {self._graph.path}"
+                context.storage.end(over, self._ctx.log.notice)
 
     def _fork(self, branch: _Branch) -> Context:
         around = self._ctx.llm
@@ -224,7 +257,7 @@ class _Branches:
         where = self._graph.path
         failed = [(one.name, one.error) for one in results if one.error is not None]
         if len(failed) == len(results):
-            listed = "; ".join(f"{name}: {_described(problem)}" for name, problem in failed)
+            listed = first_few([f"{name}: {_described(problem)}" for name, problem in failed])
             raise MergeError(
                 f"All branches of {where} have failed, and there is nothing to merge: {listed}. Nothing of the "
                 "branches was taken over. Catch in a branch what it may fail with, and return what stands for it."

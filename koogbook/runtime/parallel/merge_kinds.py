@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from koogbook.errors import MergeError
 from koogbook.functions import is_same_function
-from koogbook.runtime.parallel.policies import HistoryPolicy, StoragePolicy, StorageUnion, shown
+from koogbook.runtime.parallel.policies import HistoryPolicy, StoragePolicy, StorageUnion, first_few, shown
 
 if TYPE_CHECKING:
     from koogbook.runtime.context import Context
@@ -128,7 +128,7 @@ class SelectBy(Merge, frozen=True, eq=False):
                 holds = bool(await called(self.predicate, result.output))
             if holds:
                 return Chosen(result.output, result)
-        outputs = "; ".join(f"{result.name} gave {shown(result.output)}" for result in results)
+        outputs = first_few([f"{result.name} gave {shown(result.output)}" for result in results])
         raise MergeError(
             f"select_by of {where} takes none of the outputs: {outputs}. No branch was taken over. Widen the "
             "predicate, add a branch whose output always fits, or use kb.select_by_max, which always takes one."
@@ -154,7 +154,14 @@ class SelectByMax(Merge, frozen=True, eq=False):
                         f"The key of branch {result.name} is nan, which is neither more nor less than another one. "
                         "No branch was taken over. Let the key give a number for every output, such as -math.inf."
                     )
-                is_higher = best is None or bool(key > highest)
+                try:
+                    is_higher = best is None or bool(key > highest)
+                except (TypeError, ValueError) as problem:
+                    raise MergeError(
+                        f"The key of branch {result.name} is {shown(key)} ({type(key).__name__}), which cannot be "
+                        f"compared with {shown(highest)} of branch {'' if best is None else best.name}. No branch was "
+                        "taken over. Let the key give a number for every output, such as -math.inf."
+                    ) from problem
             if is_higher:
                 best, highest = result, key
         assert best is not None

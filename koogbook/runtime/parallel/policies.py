@@ -22,6 +22,7 @@ HistoryPolicy = Literal["base", "winner", "append_all"]
 OnConflict = Literal["error", "last"] | Callable[[str, Sequence[Any]], Any]
 
 _HISTORIES = ("base", "winner", "append_all")
+_MOST_PHRASES = 5
 _STORAGES = ("base", "winner", "union")
 
 
@@ -98,6 +99,14 @@ def shown(value: Any) -> str:
         return str(getattr(value, "__name__", type(value).__name__))
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def first_few(phrases: Sequence[str]) -> str:
+    """Phrases one after another; of many the first ones, and how many more there are."""
+    more = len(phrases) - _MOST_PHRASES
+    if more <= 0:
+        return "; ".join(phrases)
+    return f"{'; '.join(phrases[:_MOST_PHRASES])}; and {more} more"
 
 
 def _listed(words: tuple[str, ...]) -> str:

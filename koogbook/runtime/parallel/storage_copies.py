@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from koogbook.errors import CodecError, MergeConflictError
 from koogbook.runtime.parallel.merge_kinds import called
-from koogbook.runtime.parallel.policies import OnConflict, shown
-from koogbook.runtime.storage import Storage, StorageKey
+from koogbook.runtime.parallel.policies import OnConflict, first_few, shown
+from koogbook.runtime.storage import Storage, StorageKey, require_value
 from koogbook.state.codec import decode_state, describe_type, encode_state
 
 
@@ -64,13 +64,13 @@ class StorageCopies:
         self._entries, reasons = base.to_encoded()
         used = base.used
         self._shared = {name: used[name][1] for name in reasons}
-        for name, reason in reasons.items():
+        for name in reasons:
             if name not in base.told_shared:
                 base.told_shared.add(name)
                 notice(
                     "storage key shared",
-                    f"{name} has no copy for each branch, and all of them hold the same object: {reason} What one "
-                    "does to it the others see.",
+                    f"there is no copy of the {describe_type(type(self._shared[name]))} under the storage key {name!r} "
+                    "for each branch: all of them hold the same object, and what one does to it the others see.",
                 )
 
     def copy(self) -> Storage:
@@ -155,6 +155,16 @@ async def united(branches: Sequence[tuple[str, Changes]], on_conflict: OnConflic
     return Union(taken, frozenset(settled), replaced)
 
 
+def differ(branches: Sequence[Changes]) -> bool:
+    """Whether several have left different values under one name."""
+    first: dict[str, Change] = {}
+    return any(
+        not change.is_same_as(first.setdefault(name, change))
+        for changes in branches
+        for name, change in changes.items()
+    )
+
+
 async def _settled(
     name: str, found: Sequence[Change], settle: Callable[[str, Sequence[Any]], Any], where: str
 ) -> Change:
@@ -168,12 +178,14 @@ async def _settled(
 
 def _conflict(name: str, found: Sequence[tuple[str, Change]], where: str) -> MergeConflictError:
     types = {change.key.identity for _, change in found}
-    listed = "; ".join(
-        f"{branch} removed it"
-        if change.value is REMOVED
-        else f"{branch} left {shown(change.value)}"
-        + (f" ({describe_type(change.key.type)})" if len(types) > 1 else "")
-        for branch, change in found
+    listed = first_few(
+        [
+            f"{branch} removed it"
+            if change.value is REMOVED
+            else f"{branch} left {shown(change.value)}"
+            + (f" ({describe_type(change.key.type)})" if len(types) > 1 else "")
+            for branch, change in found
+        ]
     )
     what = "values" if len(types) == 1 else "types"
     remedy = (
@@ -191,11 +203,15 @@ def _conflict(name: str, found: Sequence[tuple[str, Change]], where: str) -> Mer
 
 
 def require_room(base: Storage, changes: Changes) -> None:
-    """Refuse changes under names that the storage uses with other types by now.
+    """Refuse changes under names that the storage uses with other types by now, and values of other types.
 
     Raises:
         StorageKeyError: The message names the key. Nothing was changed.
     """
+    for change in changes.values():
+        base.require(change.key)
+        if change.value is not REMOVED:
+            require_value(change.key, change.value)
     for change in changes.values():
         base.claim(change.key)
 

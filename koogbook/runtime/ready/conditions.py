@@ -215,6 +215,12 @@ def not_(condition: Callable[..., Any]) -> Condition:
     return Condition(f"not {_label(step)}", (condition,), holds)
 
 
+#: They make conditions, and are none themselves.
+_MAKERS: tuple[Any, ...] = (history_over, calls_tool, is_instance, not_)
+for _maker in _MAKERS:
+    _maker.makes_condition = True
+
+
 async def _not_awaited(given: Awaitable[Any]) -> bool:
     return not await given
 

@@ -10,10 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from koogbook import clock
-from koogbook.errors import GraphError, StructuredOutputError
+from koogbook.errors import GraphError, StructuredOutputError, ToolPairingError
 from koogbook.functions import is_same_function
 from koogbook.llm.executor import Frame
 from koogbook.messages.message import Message, user
+from koogbook.messages.pairing import pair_messages
 from koogbook.messages.parts import ToolCall
 from koogbook.runtime.node import NodeFunction, Step
 from koogbook.tools.tool import Tool
@@ -158,12 +159,41 @@ def request_function(asking: Asking) -> NodeFunction:
 
     async def request(ctx: Any, value: Any) -> Any:
         messages = as_appended(value, ctx.path)
-        async with ctx.llm.write_session() as session:
-            session.append(*messages)
-            reply = await getattr(session, asking.method)(**asking.arguments.value)
+        with _ExplainsPairing(ctx):
+            async with ctx.llm.write_session() as session:
+                session.append(*messages)
+                reply = await getattr(session, asking.method)(**asking.arguments.value)
         return getattr(reply, asking.part) if asking.part else reply
 
     return request
+
+
+class _ExplainsPairing:
+    """Says of a call without its result which node is likely to be left out."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if not isinstance(problem, ToolPairingError):
+            return
+        messages = self._ctx.llm.committed.prompt.messages
+        tail = pair_messages(messages).tail
+        if tail is None:
+            return
+        answered = {result.id for message in messages[tail + 1 :] for result in message.results}
+        names = dict.fromkeys(call.tool for call in messages[tail].calls if call.id not in answered)
+        if names:
+            problem.add_note(
+                f"calls of {', '.join(names)} wait for results: did you leave out execute_tools or send_tool_results "
+                f"before {self._ctx.path}? A model may also call a tool that it was not offered; lead such an answer "
+                "to the tools as well, when=kb.has_tool_calls."
+            )
 
 
 def structured_function(asking: Asking, on_failure: Literal["raise", "output"]) -> NodeFunction:
@@ -187,11 +217,12 @@ def streaming_function(on_frame: Given) -> NodeFunction:
 
     async def request(ctx: Any, value: Any) -> Message:
         messages = as_appended(value, ctx.path)
-        async with ctx.llm.write_session() as session:
-            session.append(*messages)
-            async with session.request_streaming() as stream:
-                async for frame in stream:
-                    await _hand_on(on_frame.value, frame)
+        with _ExplainsPairing(ctx):
+            async with ctx.llm.write_session() as session:
+                session.append(*messages)
+                async with session.request_streaming() as stream:
+                    async for frame in stream:
+                        await _hand_on(on_frame.value, frame)
             reply: Message = stream.message
         return reply
 

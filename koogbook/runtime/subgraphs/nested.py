@@ -42,13 +42,16 @@ async def run_subgraph(ctx: Context, node: CompiledNode, go: Go) -> Any:
 
 async def _on_its_own(own: OwnContext, go: Go) -> Any:
     try:
-        output = await go(own.inner)
-    except Exception as problem:
-        if own.options.on_failure == "keep":
-            await _keep(own, problem)
-        raise
-    await hand_back(own)
-    return output
+        try:
+            output = await go(own.inner)
+        except Exception as problem:
+            if own.options.on_failure == "keep":
+                await _keep(own, problem)
+            raise
+        await hand_back(own)
+        return output
+    finally:
+        own.inner.llm.over = f"subgraph {own.path}"
 
 
 async def _keep(own: OwnContext, problem: Exception) -> None:

@@ -175,4 +175,6 @@ async def _handed_out(done: OwnContext, messages: tuple[Message, ...]) -> list[M
             f"Subgraph {done.path!r}, hand_out=: the function gives a list of messages, not {handed!r:.60}. Nothing of "
             "the subgraph was taken."
         )
-    return found
+    # A fresh history may begin with the system messages around it, which stand there already.
+    there = {message.id for message in done.base if message.role == "system"}
+    return [message for message in found if message.id not in there]

@@ -181,14 +181,24 @@ def nudge_function(plan: TaskPlan) -> NodeFunction:
             said = turn.reply.text.strip()
             raise TaskNotFinishedError(
                 f"Subgraph {ctx.path.rpartition('/')[0]!r}: the model was to work with tools and to end with "
-                f"{plan.finish_name!r}, and it answered {turn.texts + 1} times without calling any, at last with: "
-                f"{said[:_LONGEST] or '(nothing)'}{'...' if len(said) > _LONGEST else ''} Its task is not finished. "
+                f"{plan.finish_name!r}, and it answered {_times(turn.texts + 1)} without calling any, at last with "
+                f"{_quoted(said)}. Its task is not finished. "
                 "Say in the task when to call what, ask another model, or allow more such answers: text_limit=."
             )
         reply = await _asked(ctx, _reminder(plan.finish_name))
         return replace(turn, texts=turn.texts + 1, reply=reply)
 
     return nudge
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _quoted(said: str) -> str:
+    if not said:
+        return "nothing"
+    return f'"{said[:_LONGEST]}{"..." if len(said) > _LONGEST else ""}"'
 
 
 def take_result_function(plan: TaskPlan) -> NodeFunction:

@@ -104,3 +104,12 @@ def test_an_outline_is_followed_point_by_point() -> None:
     points = [point for _, point in commands_of("M1 1l2 0 0 2H1v-1Q2 2 3 3z")]
 
     assert points == [(1, 1), (3, 1), (3, 3), (1, 3), (1, 2), (2, 2), (3, 3), (1, 1)]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """And so are arguments in the wrong order; nothing is written [GRA-13]."""
+    with pytest.raises(ViewError, match=r"There is no folder .*nope.*Nothing was written"):
+        export_graph(made(), tmp_path / "nope" / "x.svg")
+    with pytest.raises(TypeError, match=r"and then the path of the file, not <strategy"):
+        export_graph("x.svg", made())  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +36,25 @@ def export_graph(of: Any, path: str | Path, *, theme: Theme = "light") -> Path:
 
     Raises:
         TypeError: ``of`` is none of these.
-        ViewError: Another suffix, or another theme; nothing was written.
+        ViewError: Another suffix, or another theme, or no such folder; nothing was written.
         OSError: The file cannot be written.
     """
+    if not isinstance(path, str | PathLike):
+        raise TypeError(
+            f"export_graph takes a strategy, a run or an agent, and then the path of the file, not {path!r:.60}. "
+            "Nothing was written."
+        )
     target = Path(path)
     suffix = target.suffix.casefold()
     if suffix not in (*_PICTURES, *_TEXTS):
         raise ViewError(
             f"export_graph tells by the suffix what to write, and {target.name!r} has {suffix or 'none'!r}. Nothing "
             f"was written. It writes {', '.join((*_PICTURES, *_TEXTS))}."
+        )
+    if not target.parent.is_dir():
+        raise ViewError(
+            f"There is no folder {str(target.parent)!r} to write {target.name!r} to. Nothing was written. Make it "
+            "first: pathlib.Path(...).mkdir(parents=True)."
         )
     if theme not in TOKENS:
         raise ViewError(f"theme is 'light' or 'dark', not {theme!r:.60}. Nothing was written.")
