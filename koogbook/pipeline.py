@@ -1,8 +1,10 @@
 """The two ways into a run: listeners, which read events, and interceptors, which may change it.
 
 A listener is any function of one event. It is called at once, in the order of installation, and gets no way to alter
-the run. An interceptor is an object with some of the methods of :class:`Interceptor`; those of one kind wrap each
-other, ordered by stage and then by installation, the first one outermost.
+the run: what it raises may end it (``on_handler_error``), after all listeners were told. Events hold the values of
+the run itself, and no copies: a listener leaves them as they are. An interceptor is an :class:`Interceptor` that
+defines some of its methods; those of one kind wrap each other, ordered by stage and then by installation, the first
+one outermost.
 """
 
 from __future__ import annotations
@@ -287,8 +289,14 @@ class EventLog:
     def _hand_out(self, event: Event, *, may_raise: bool) -> None:
         self.events.append(event)
         failed: list[tuple[Subscription, HandlerFailed]] = []
+        raised: Exception | None = None
         for subscription in self._subscriptions:
-            problem = self._deliver(subscription, event, may_raise=may_raise)
+            try:
+                problem = self._deliver(subscription, event, may_raise=may_raise and raised is None)
+            except Exception as first:
+                # The others are told all the same: a trace or a span is not to miss what happened.
+                raised = first
+                continue
             if problem is not None:
                 failed.append((subscription, problem))
         for by, told in failed:
@@ -296,6 +304,8 @@ class EventLog:
                 # Of two that fail on this as well, neither is told of the other: they would go on for ever.
                 if subscription is not by:
                     self._deliver(subscription, told, may_raise=False)
+        if raised is not None:
+            raise raised
 
     def _made(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:
         # The fields are this call's own, so they are filled up in place: merging two sets of them costs more than

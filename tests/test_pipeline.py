@@ -124,6 +124,23 @@ def test_the_event_itself_is_kept_when_its_listener_raises() -> None:
     assert [event.name for event in log.events] == ["RunCompleted"]
 
 
+def test_all_listeners_are_told_before_the_first_exception_is_raised() -> None:
+    """A trace or a span misses nothing, and a second exception is an event [AGT-02]."""
+    heard: list[str] = []
+    log = _log(
+        Subscription(_raising("logged"), (Notice,), "log"),
+        Subscription(_raising("first"), (Notice,), "raise"),
+        Subscription(_raising("second"), (Notice,), "raise"),
+        Subscription(lambda event: heard.append(getattr(event, "error", event.name)), (), "raise"),
+    )
+
+    with pytest.raises(ValueError, match="first"):
+        log.notice("kind", "text")
+
+    assert heard == ["Notice", "ValueError: logged", "ValueError: second"]
+    assert [event.name for event in log.events] == ["Notice", "HandlerFailed", "HandlerFailed"]
+
+
 def test_a_raising_listener_is_recorded_under_log_and_the_others_are_called() -> None:
     """``on_handler_error="log"`` goes on and leaves an event behind, which the others are told [AGT-02, AGT-03]."""
     seen: list[Event] = []

@@ -794,3 +794,31 @@ def test_the_times_of_sessions_are_not_rounded() -> None:
     )
 
     assert decode_event(encode_event(event)) == event
+
+
+# ------------------------------------------------------------------------------------------- what is loaded, in a cell
+
+
+def test_a_loaded_trace_says_how_much_it_is(tmp_path: Path) -> None:
+    """It is a tuple of all its events, and does not print them. [TRC-02]"""
+    path = tmp_path / "trace.jsonl"
+    both = [Notice(run_id=run, kind="long", text="x" * 100_000) for run in ("run-1", "run-2", "run-1")]
+    loaded = kb.load_trace(kb.save_trace(both, path))
+    alone = kb.load_trace(kb.save_trace(both[:1], tmp_path / "alone.jsonl"))
+
+    assert isinstance(loaded, tuple)
+    assert (loaded, hash(loaded), tuple(loaded)) == (tuple(both), hash(tuple(both)), tuple(both))
+    assert (repr(loaded), repr(alone)) == ("<trace of 2 runs, 3 events>", "<trace of 1 run, 1 event>")
+
+
+def test_a_loaded_trace_says_where_it_is_torn(tmp_path: Path) -> None:
+    """At its end, or where somebody has written on. [TRC-02]"""
+    path = tmp_path / "trace.jsonl"
+    kb.save_trace([Notice(run_id="run-1", kind="a", text="b")] * 2, path)
+    path.write_bytes(path.read_bytes()[:-10])
+    assert repr(kb.load_trace(path)) == "<trace of 1 run, 2 events, torn at its end>"
+
+    path.write_bytes(
+        path.read_bytes() + b"\n" + encode_header() + b"\n" + encode_event(Notice(kind="c", text="d")) + b"\n"
+    )
+    assert repr(kb.load_trace(path)) == "<trace of 1 run, 3 events, torn where it was added to>"

@@ -69,6 +69,11 @@ class Report(Struct, frozen=True):
     __repr__ = __str__
 
 
+def _count(number: int, one: str) -> str:
+    """A number with its noun: ``1 node``, ``1,204 nodes``."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
 def report_of(run: Run) -> Report:
     """The report of a run, finished or not."""
     events = run.events
@@ -93,8 +98,10 @@ def report_of(run: Run) -> Report:
     saved = [event for event in events if isinstance(event, CheckpointSaved)]
     ended = any(isinstance(event, TombstoneSaved) for event in events)
     if saved or ended:
-        span = f", versions {saved[0].version} to {saved[-1].version}" if saved else ""
-        rows.append(("saved", f"{len(saved)} checkpoints{span}{', and the end' if ended else ''}"))
+        span = f", version {saved[0].version}" if len(saved) == 1 else ""
+        if len(saved) > 1:
+            span = f", versions {saved[0].version} to {saved[-1].version}"
+        rows.append(("saved", f"{_count(len(saved), 'checkpoint')}{span}{', and the end' if ended else ''}"))
     if run.installed:
         idle = [name for name in run.installed if name not in run.acted]
         acted = ", ".join(run.acted) or "none"
@@ -125,7 +132,7 @@ def _nodes(events: tuple[Event, ...], run: Run) -> str:
     own = sum(count for path, count in started.items() if path in counting)
     before = f" ({run.iterations - own} before the resume)" if run.resumed else ""
     listed = f": {', '.join(inner[:12])}{more}" if inner else ""
-    return f"{own} runs of {len(inner)} nodes{before}{listed}"
+    return f"{_count(own, 'run')} of {_count(len(inner), 'node')}{before}{listed}"
 
 
 def _sessions(events: tuple[Event, ...]) -> str:
@@ -135,7 +142,7 @@ def _sessions(events: tuple[Event, ...]) -> str:
     discarded = sum(isinstance(event, SessionDiscarded) for event in events)
     reads = sum(event.mode == "read" for event in acquired)
     longest = f", {len(waits)} waited, the longest {max(waits) * 1000:.0f} ms" if waits else ", none waited"
-    return f"{committed} committed, {discarded} discarded, {reads} reads{longest}"
+    return f"{committed} committed, {discarded} discarded, {_count(reads, 'read')}{longest}"
 
 
 def _each_session(events: tuple[Event, ...]) -> list[list[SessionEvent]]:
@@ -186,12 +193,8 @@ def _by_node(spent: tuple[NodeUsage, ...]) -> list[tuple[str, str]]:
     if rest:
         calls = sum(one.calls + one.cached for one in rest)
         tokens = sum(one.input_tokens + one.output_tokens for one in rest)
-        rows.append(
-            (
-                "by node",
-                f"{calls} in {len(rest)} more nodes ({tokens:,} tokens in and out; run.usage_by_node has all)",
-            )
-        )
+        many, all_tokens = _count(len(rest), "more node"), _count(tokens, "token")
+        rows.append(("by node", f"{calls} in {many} ({all_tokens} in and out; run.usage_by_node has all)"))
     return rows
 
 
@@ -207,7 +210,7 @@ def _spent(spent: Spending) -> str:
         unknown = spent.unpriced + spent.in_vain_unpriced
         if spent.cost is not None and unknown:
             price += f" and {unknown} without a price"
-    return f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{price}"
+    return f"{_count(spent.input_tokens, 'token')} in, {spent.output_tokens:,} out{price}"
 
 
 def _cost(spent: Spending) -> list[tuple[str, str]]:
@@ -273,21 +276,22 @@ def _tools(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     listed = ", ".join(f"{name} {count}" if count > 1 else name for name, count in called.items())
     bad = sum(not isinstance(event, ToolCallCompleted) for event in ended)
     failed = f", {bad} without success" if bad else ""
-    return [("tools", f"{len(ended)} {'call' if len(ended) == 1 else 'calls'}: {listed}{failed}")]
+    return [("tools", f"{_count(len(ended), 'call')}: {listed}{failed}")]
 
 
 def _merged(event: BranchesMerged) -> str:
     """How the branches of a block became one, and what goes on."""
     name = event.path.rpartition("/")[2]
     took = f" took {event.winner}" if event.winner else ""
-    without = f", without {', '.join(event.failed)}, which failed" if event.failed else ""
+    more = f" and {len(event.failed) - 5} more" if len(event.failed) > 5 else ""
+    without = f", without {', '.join(event.failed[:5])}{more}, which failed" if event.failed else ""
     return f"{name}: {event.merge}{took}{without}; history {event.history}, storage {event.storage}"
 
 
 def _compression(ledger: Ledger) -> str:
     return (
-        f"{ledger.strategy} {ledger.status}: {len(ledger.before)} -> {len(ledger.after)} messages, "
-        f"{ledger.tokens_before:,} -> {ledger.tokens_after:,} tokens; {ledger.count('kept')} kept, "
+        f"{ledger.strategy} {ledger.status}: {len(ledger.before)} -> {_count(len(ledger.after), 'message')}, "
+        f"{ledger.tokens_before:,} -> {_count(ledger.tokens_after, 'token')}; {ledger.count('kept')} kept, "
         f"{ledger.count('memory')} memory, {ledger.count('summarised')} summarised, {ledger.count('dropped')} dropped"
     )
 

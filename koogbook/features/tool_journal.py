@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 from koogbook import clock
-from koogbook.events import Notice
+from koogbook.events import Notice, ToolCallStarting, ToolValidationFailed
 from koogbook.messages.message import Message
 from koogbook.messages.parts import ToolCall
 from koogbook.pipeline import Interceptor, Stage, current_path
 from koogbook.runtime.context import Context
-from koogbook.tools.journal import JournalStorage, Status, ToolExecution
+from koogbook.tools.failures import in_words
+from koogbook.tools.journal import JournalStorage, Status, ToolExecution, tool_executions
 
 T = TypeVar("T")
 OnError = Literal["raise", "log"]
@@ -121,19 +122,15 @@ class JournalInterceptor(Interceptor):
         number = await self._begin(run, tool_call)
         if number is None:
             return await call(tool_call)
+        before = len(run.log.events)
         try:
             result = await call(tool_call)
         except BaseException as problem:
-            status: Status = "cancelled" if isinstance(problem, asyncio.CancelledError) else "failed"
-            error = f"{type(problem).__name__}: {problem}".rstrip(": ")
-            await _whole(self._end(run, number, status, began, error=error))
+            end = _told(run, before, tool_call) or _raised(problem)
+            await _whole(self._end(run, number, end, began))
             raise
-        is_error, text = _outcome(result)
-        if is_error:
-            writing = self._end(run, number, "failed", began, error=text)
-        else:
-            writing = self._end(run, number, "succeeded", began, output=text)
-        lost = await _whole(writing)
+        end = _told(run, before, tool_call) or _answered(result)
+        lost = await _whole(self._end(run, number, end, began))
         if lost is not None and self._raises:
             raise lost
         return result
@@ -145,8 +142,8 @@ class JournalInterceptor(Interceptor):
             number = await _whole(writing)
         except asyncio.CancelledError:
             if isinstance(kept := writing.result(), int):  # it is in the journal, and will not run
-                error = "cancelled before it ran"
-                await _whole(self._end(run, kept, "cancelled", clock.monotonic(), error=error))
+                end = _End("cancelled", error="cancelled before it ran")
+                await _whole(self._end(run, kept, end, clock.monotonic()))
             raise
         if isinstance(number, int):
             run.log.acted["ToolJournal"] = None
@@ -172,26 +169,62 @@ class JournalInterceptor(Interceptor):
             _say(run, f"a call of {tool_call.tool}", problem)
             return problem
 
-    async def _end(
-        self, run: Context, number: int, status: Status, began: float, *, output: str = "", error: str = ""
-    ) -> Exception | None:
+    async def _end(self, run: Context, number: int, end: _End, began: float) -> Exception | None:
         seconds = clock.monotonic() - began
         try:
             await self._storage.end(
-                run.session_id, number, status=status, output=output, error=error, seconds=seconds
+                run.session_id, number, status=end.status, output=end.output, error=end.error, seconds=seconds
             )
         except Exception as problem:
-            _say(run, f"the end of tool execution {number} ({status})", problem)
+            _say(run, f"the end of tool execution {number} ({end.status})", problem)
             return problem
         return None
 
 
-def _outcome(result: Any) -> tuple[bool, str]:
+@dataclass(frozen=True)
+class _End:
+    """How an execution ended."""
+
+    status: Status
+    output: str = ""
+    error: str = ""
+
+
+def _told(run: Context, before: int, tool_call: ToolCall) -> _End | None:
+    """How the events say that a call ended which began behind so many of them; None where they do not.
+
+    They have it from the tool itself: a listener that raises afterwards does not change what the tool did, and the
+    words around an error are for the model.
+    """
+    since = run.log.events[before:]
+    # The first one is of this call: between the row and the tool nothing waits.
+    begun = next(
+        (
+            event
+            for event in since
+            if isinstance(event, ToolCallStarting | ToolValidationFailed)
+            and (event.tool, event.call_id) == (tool_call.tool, tool_call.id)
+        ),
+        None,
+    )
+    if begun is None:
+        return None
+    told = tool_executions(event for event in since if getattr(event, "number", 0) == begun.number)[0]
+    return None if told.status == "started" else _End(told.status, told.output, told.error)
+
+
+def _raised(problem: BaseException) -> _End:
+    status: Status = "cancelled" if isinstance(problem, asyncio.CancelledError) else "failed"
+    return _End(status, error=in_words(problem))
+
+
+def _answered(result: Any) -> _End:
     if (
         not isinstance(result, Message) or not result.results
     ):  # of an interceptor; it will be refused further out
-        return True, f"no result, but {type(result).__name__}"
-    return result.results[0].is_error, result.results[0].output
+        return _End("failed", error=f"no result, but {type(result).__name__}")
+    only = result.results[0]
+    return _End("failed", error=only.output) if only.is_error else _End("succeeded", output=only.output)
 
 
 def _say(run: Context, what: str, problem: Exception) -> None:

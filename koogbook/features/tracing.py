@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from koogbook.errors import FeatureInstallError, TraceError
-from koogbook.events import AgentClosing, Event, HandlerFailed, RunCompleted, RunFailed
+from koogbook.events import AgentClosing, Event, HandlerFailed, Notice, RunCompleted, RunFailed
 from koogbook.features.listening import Listening
 from koogbook.pipeline import EventLog, OnHandlerError, Subscription
 from koogbook.runtime.context import Context
@@ -94,8 +94,10 @@ class InstalledTracing(Listening):
         self._file: TraceFile | None = None
         #: The events of the runs that go on, and how many of them were looked at.
         self._open: dict[str, tuple[EventLog, int]] = {}
-        #: Those of runs that ended: what other listeners failed on comes after the last event.
+        #: Runs that ended: what other listeners failed on comes after the last event, until one of another run comes.
         self._ended: list[str] = []
+        #: The file was, and no run was told yet.
+        self._begun_anew = False
         if config.path is not None:
             self._file = TraceFile(config.path)
             subscriptions.append(Subscription(self._write, (), config.on_handler_error))
@@ -137,11 +139,15 @@ class InstalledTracing(Listening):
         if isinstance(event, AgentClosing):
             return  # of no run; what is left is written on closing
         # Not this event alone: of what a listener did meanwhile, this one may have been told later, or not at all.
-        for run_id in self._ended:
+        for run_id in [one for one in self._ended if one != event.run_id]:
             self._catch_up(run_id)
             self._open.pop(run_id, None)
-        self._ended.clear()
-        self._catch_up(event.run_id)
+            self._ended.remove(run_id)
+        if event.run_id in self._open:
+            self._catch_up(event.run_id)
+        elif self._file is not None:
+            # It was added to a run that is over, and whose events are all written.
+            self._begun_anew |= self._file.write(self._wanted([event]))
         if isinstance(event, RunCompleted | RunFailed):
             self._ended.append(event.run_id)
 
@@ -151,9 +157,21 @@ class InstalledTracing(Listening):
             return
         log, looked_at = self._open[run_id]
         events = log.events[looked_at:]
+        if not events:
+            return
         # Before they are written, so that an event that cannot be is not tried at each one that follows.
         self._open[run_id] = log, looked_at + len(events)
-        self._file.write(event for event in events if not self._kinds or isinstance(event, self._kinds))
+        self._begun_anew |= self._file.write(self._wanted(events))
+        if self._begun_anew:
+            self._begun_anew = False
+            text = (
+                f"{self._file.path} was removed or replaced while it was written to. What was written before is not "
+                "in it; it goes on from here."
+            )
+            log.emit_quietly(Notice, "", kind="trace begun anew", text=text)
+
+    def _wanted(self, events: Iterable[Event]) -> Iterable[Event]:
+        return (event for event in events if not self._kinds or isinstance(event, self._kinds))
 
     def _tell(self, event: Event) -> None:
         if self._log.isEnabledFor(logging.INFO):

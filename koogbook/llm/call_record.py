@@ -217,15 +217,29 @@ def _begun(event: LLMCallStarting) -> CallRecord:
             f"What was asked in request {event.call} of run {event.run_id} is not in its event, as it is in no trace "
             "of version 1. Save the run again with this koogbook: kb.save_trace(run, path)."
         )
+    if not isinstance(event.changes, tuple | list) or not all(map(_is_whole, event.changes)):
+        raise TraceError(
+            f"What was done to request {event.call} of run {event.run_id} on its way is no list of changes, but "
+            f"{event.changes!r:.60}. The trace was changed after it was written: save the run again, or take the "
+            "event out."
+        )
     return CallRecord(
         number=event.call,
         path=event.path,
         request=event.request,
         reply=None,
         seconds=0.0,
-        changes=event.changes,
+        changes=tuple(event.changes),
         marks=event.marks or {},
         streamed=isinstance(event, LLMStreamingStarting),
+    )
+
+
+def _is_whole(change: object) -> bool:
+    return (
+        isinstance(change, RequestChange)
+        and isinstance(change.before, Request)
+        and isinstance(change.after, Request)
     )
 
 

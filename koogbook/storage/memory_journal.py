@@ -42,4 +42,5 @@ class MemoryJournal:
         return found if run_id is None else tuple(one for one in found if one.run_id == run_id)
 
     def __repr__(self) -> str:
-        return f"MemoryJournal({len(self._sessions)} sessions)"
+        many = len(self._sessions)
+        return f"MemoryJournal({many} {'session' if many == 1 else 'sessions'})"

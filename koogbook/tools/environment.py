@@ -15,10 +15,12 @@ from koogbook.events import ToolCallCompleted, ToolCallFailed, ToolCallStarting,
 from koogbook.messages.message import Message, tool_result
 from koogbook.messages.parts import ToolCall
 from koogbook.pipeline import EventLog, Wrapper, wrapped
-from koogbook.tools.results import ResultError, as_text
+from koogbook.tools.failures import in_words, refusal
+from koogbook.tools.results import as_text
 from koogbook.tools.tool import Tool, ToolException, ToolRegistry
 
 _LONGEST_NAME = 64
+_IN_ITS_THREAD = "; the function ran in a thread, which nothing can stop, and may have run to its end"
 
 
 async def run_calls(
@@ -33,7 +35,8 @@ async def run_calls(
 
     An unknown tool, arguments that do not fit, or an exception in the tool become an error result for the model; the
     run goes on. A tool that returns None succeeded. A synchronous tool runs in a thread. Cancellation goes through, and
-    does not wait for the threads of synchronous tools, which nothing can stop.
+    does not wait for the threads of synchronous tools, which nothing can stop: their functions may run to their ends,
+    and the event says so.
 
     Args:
         calls: What the model asked for.
@@ -117,24 +120,27 @@ async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Messa
     try:
         arguments = tool.read_arguments(call.args)
     except ToolException as problem:
-        return _refuse(call, number, _text_of(problem), log)
+        return _refuse(call, number, refusal(problem), log)
     log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, number=number, args=call.args)
     started = clock.monotonic()
     try:
         output = as_text(await _called(tool, arguments))
     except ToolException as problem:
-        return _refuse(call, number, _text_of(problem), log)
+        return _refuse(call, number, refusal(problem), log)
     except BaseException as problem:
         failed: dict[str, Any] = {
             "tool": call.tool,
             "call_id": call.id,
             "number": number,
             "seconds": clock.monotonic() - started,
-            "error": _said(problem),
+            "error": in_words(problem),
         }
-        # A tool that wants to end the program has failed; that the user interrupts it, or a cancellation, goes on.
-        if not isinstance(problem, Exception | SystemExit):
-            cancelled = isinstance(problem, asyncio.CancelledError)
+        cancelled = isinstance(problem, asyncio.CancelledError) and _is_being_cancelled()
+        if cancelled and not tool.is_async:
+            failed["error"] += _IN_ITS_THREAD
+        # A tool that wants to end the program has failed, and so has one that waited for what somebody cancelled; that
+        # the user interrupts it, or a cancellation of the run, goes on.
+        if cancelled or not isinstance(problem, Exception | SystemExit | asyncio.CancelledError):
             log.emit_quietly(ToolCallFailed, cancelled=cancelled, **failed)
             raise
         log.emit(ToolCallFailed, **failed)
@@ -148,6 +154,12 @@ async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Messa
         output=output,
     )
     return tool_result(call, output)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody has cancelled the current task, and not only something that it waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def _called(tool: Tool, arguments: dict[str, Any]) -> object:
@@ -184,25 +196,3 @@ def _unknown(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(name[:_LONGEST_NAME], names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{said}{hint} Tools on offer: {', '.join(dict.fromkeys((*near, *names)))}."
-
-
-def _said(problem: BaseException) -> str:
-    """An exception in words: a refusal as it stands, what is no result with its reason, any other with its type."""
-    if isinstance(problem, ToolException | ResultError):
-        return _text_of(problem)
-    if type(problem).__module__.startswith("pydantic_core"):
-        from koogbook.tools.schema import (
-            in_words,
-            is_validation_error,
-        )  # is imported: pydantic has raised this
-
-        if is_validation_error(problem):
-            return f"ValidationError: {in_words(problem)}"
-    return f"{type(problem).__name__}: {_text_of(problem)}"
-
-
-def _text_of(problem: BaseException) -> str:
-    try:
-        return str.__str__(str(problem))
-    except Exception as other:
-        return f"its text cannot be had, {type(other).__name__}"

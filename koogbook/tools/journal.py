@@ -25,8 +25,9 @@ class ToolExecution(Struct, frozen=True, kw_only=True):
 
     ``number`` counts from 1: in the session where a store has kept it, in the run where it was read from events.
     ``status`` is ``"started"`` where nothing says how it ended, as after a kill: its effect may have happened or not.
-    So it may where it was cancelled. ``args`` is the model's JSON text, ``output`` what the model got where it
-    succeeded, ``error`` where it did not. ``started`` is aware, UTC; ``seconds`` is None where it has not ended.
+    So it may where it was cancelled; ``error`` says so where its function ran on in a thread. ``args`` is the model's
+    JSON text, ``output`` what the model got where it succeeded. ``error`` says why it did not, without the words that
+    are around it for the model. ``started`` is aware, UTC; ``seconds`` is None where it has not ended.
     """
 
     number: int

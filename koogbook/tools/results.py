@@ -59,7 +59,7 @@ def _built(value: Any, place: str, inside: tuple[int, ...]) -> Any:
         return str.__str__(value)
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
+    if _is_no_number(value):
         raise _refusal(f"the number {value}", place)
     if isinstance(value, float):
         return float(value)
@@ -71,6 +71,12 @@ def _built(value: Any, place: str, inside: tuple[int, ...]) -> Any:
     if len(inside) >= _DEEPEST:
         raise ResultError(f"it returned something nested more than {_DEEPEST} deep. Return less of it.")
     return _container(value, place, (*inside, id(value)))
+
+
+def _is_no_number(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return not value.is_finite()  # it may be larger than any float
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _leaf(value: Any) -> Any:

@@ -8,21 +8,28 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeGuard, get_type_hints
+from typing import Any, TypeGuard, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from koogbook.errors import ToolError
 from koogbook.tools.docstrings import Described, described
+from koogbook.tools.failures import in_words
 from koogbook.tools.tool import ToolException
 
 _MOST_PROBLEMS = 10
 _LONGEST_VALUE = 60
+_LONGEST_PLACE = 120
 _LONGEST_SCHEMA = 2_000
-_NO_JSON_NUMBER = re.compile("NaN|Infinity")
+#: Where pydantic says what it has no schema for: a class, another type, or one of its own kinds.
+_NO_SCHEMA_FOR = re.compile(
+    r"schema for (?:<class '(?P<of_class>[^']+)'>|(?P<of_type>.+?))(?:\. Set |$)"
+    r"|core_schema\.(?P<of_kind>\w+?)Schema(?: \(<class '(?P<of_instance>[^']+)'>\))?"
+)
 
 
 class Parameters:
@@ -66,16 +73,16 @@ class Parameters:
             ToolException: They do not fit; its text names each that does not.
         """
         text = text if text.strip() else "{}"
-        if _NO_JSON_NUMBER.search(text) and (number := _foreign_number(text)):
-            raise ToolException(self._refusal(f"{number} is no JSON number."))
+        if said := _beyond_json(text):
+            raise ToolException(self._refusal(said))
         try:
             read = self._model.model_validate_json(text, strict=True)
         except ValidationError as problem:
             raise ToolException(
-                self._refusal(in_words(problem, unknown="there is no such parameter"))
+                self._refusal(misfit(problem, unknown="there is no such parameter"))
             ) from None
         except Exception as problem:  # a validator of the user's own may raise anything
-            raise ToolException(f"The arguments do not fit: {type(problem).__name__}: {problem}") from problem
+            raise ToolException(f"The arguments do not fit: {in_words(problem)}") from problem
         given = read.model_fields_set
         return {
             name: getattr(read, field)
@@ -98,7 +105,7 @@ def is_validation_error(problem: BaseException) -> TypeGuard[ValidationError]:
     return isinstance(problem, ValidationError)
 
 
-def in_words(problem: ValidationError, unknown: str = "there is no such field") -> str:
+def misfit(problem: ValidationError, unknown: str = "there is no such field") -> str:
     """What does not fit, place by place, in one line and without the addresses that pydantic adds."""
     errors = problem.errors(include_url=False)
     lines = [_one_in_words(error, unknown) for error in errors[:_MOST_PROBLEMS]]
@@ -109,6 +116,8 @@ def in_words(problem: ValidationError, unknown: str = "there is no such field") 
 
 def _one_in_words(error: Mapping[str, Any], unknown: str) -> str:
     place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in error["loc"]).lstrip(".")
+    if len(place) > _LONGEST_PLACE:
+        place = f"{place[:_LONGEST_PLACE]}..."
     kind, said = error["type"], " ".join(str(error["msg"]).split()).rstrip(".")
     said = f"{said[:1].lower()}{said[1:]}"
     if kind == "missing":
@@ -129,11 +138,28 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
-def _foreign_number(text: str) -> str:
-    """The first of the three numbers that JSON does not have and that its readers let through; empty for none."""
+def _beyond_json(text: str) -> str:
+    """What readers of JSON let through and JSON has not: one of three numbers, or a key twice; empty where all is well.
+
+    Of a key that stands twice in an object each reader takes another value, and none says so.
+    """
     found: list[str] = []
+
+    def read_object(pairs: list[tuple[str, Any]]) -> None:
+        if len(pairs) > 1:
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    found.append(f"the key {_shown(key)} stands twice in one object.")
+                seen.add(key)
+
     try:
-        json.loads(text, parse_constant=found.append)
+        json.loads(
+            text,
+            object_pairs_hook=read_object,
+            parse_constant=lambda number: found.append(f"{number} is no JSON number."),
+            parse_int=len,  # Python refuses very long ones, and the value does not matter here
+        )
     except (ValueError, RecursionError):
         return ""  # the other reader says why
     return found[0] if found else ""
@@ -192,25 +218,24 @@ def _resolved(function: Any, parameter: inspect.Parameter, tool: str) -> Any:
 
 def _require_usable(annotation: Any, parameter: inspect.Parameter, tool: str) -> None:
     about = f"Tool {tool!r}: parameter {parameter.name!r}"
-    instead = (
-        "Write str, int, list[...], dict[str, ...], an Enum, a dataclass, a TypedDict or a pydantic model."
-    )
     foreign = next((one for one in _metadata(annotation) if type(one).__module__.startswith("msgspec")), None)
     if foreign is not None:
         raise ToolError(
             f"{about}: {type(foreign).__name__}(...) of msgspec is not read. Write Annotated[..., "
             "pydantic.Field(ge=0, description=...)]."
         )
+    if any(_is_context(one) for one in _within(annotation)):
+        raise ToolError(
+            f"{about} is a kb.Context, and a tool does not get one: a model gives its arguments. Take the parameter "
+            "out. What a tool needs of a run it gets from a node that calls it, or from the closure or the object "
+            "that it is made in."
+        )
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        adapter.json_schema(schema_generator=_Schema)
+        # A schema goes out as JSON: what JSON has not may be nowhere in it.
+        json.dumps(adapter.json_schema(schema_generator=_Schema), allow_nan=False)
     except Exception as problem:
-        if getattr(problem, "code", None) == "typed-dict-version":
-            instead = "Import TypedDict from typing_extensions: the one in typing needs Python 3.12."
-        reason = " ".join(str(getattr(problem, "message", problem)).split(" \n")[0].split())[:200].rstrip(".")
-        raise ToolError(
-            f"{about} is annotated {_named(annotation)}, which has no JSON schema: {reason}. {instead}"
-        ) from problem
+        raise ToolError(_without_schema(annotation, parameter, tool, problem)) from problem
     if parameter.default is parameter.empty:
         return
     if isinstance(parameter.default, FieldInfo):
@@ -227,9 +252,44 @@ def _require_usable(annotation: Any, parameter: inspect.Parameter, tool: str) ->
             else ""
         )
         raise ToolError(
-            f"{about} is annotated {_named(annotation)}, and its default does not fit: {in_words(problem)}"
+            f"{about} is annotated {_named(annotation)}, and its default does not fit: {misfit(problem)}"
             f"{none or ' Change the one or the other.'}"
         ) from None
+
+
+def _without_schema(annotation: Any, parameter: inspect.Parameter, tool: str, problem: Exception) -> str:
+    """What to write in place of an annotation that has no JSON schema, and which part of it has none."""
+    if getattr(problem, "code", None) == "typed-dict-version":
+        return (
+            f"Tool {tool!r}: import TypedDict from typing_extensions for parameter {parameter.name!r}, which is "
+            f"annotated {_named(annotation)}: the one in typing needs Python 3.12."
+        )
+    reason = " ".join(str(getattr(problem, "message", problem)).split(" \n")[0].split()).rstrip(".")
+    found = _NO_SCHEMA_FOR.search(reason)
+    if found is not None:
+        kind = found["of_kind"] and f"a {found['of_kind'].lower()}"
+        inner = found["of_class"] or found["of_instance"] or found["of_type"] or kind
+        reason = "" if inner == _named(annotation) else f"{inner} has none"
+    because = f" ({reason})" if reason else ""
+    return (
+        f"Tool {tool!r}: write another type for parameter {parameter.name!r}: str, int, float, bool, list[...], "
+        "dict[str, ...], an Enum, a dataclass, a TypedDict or a pydantic model. It is annotated "
+        f"{_named(annotation)}, which has no JSON schema{because}."
+    )
+
+
+def _within(annotation: Any) -> Iterator[Any]:
+    """An annotation and all that stand in its brackets."""
+    waiting = [annotation]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += get_args(one)
+
+
+def _is_context(one: Any) -> bool:
+    """Whether it is the context of a node; its module is further up, and is not there where only tools are."""
+    return isinstance(one, type) and (one.__module__, one.__name__) == ("koogbook.runtime.context", "Context")
 
 
 def _metadata(annotation: Any) -> tuple[Any, ...]:
@@ -256,6 +316,15 @@ class _Schema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Never: the name says it already."""
         return False
+
+    def encode_default(self, default: Any) -> Any:
+        """A default with a number that JSON has not is only not shown: the function has it all the same."""
+        plain = to_jsonable_python(default, inf_nan_mode="constants", fallback=lambda _: None)
+        try:
+            json.dumps(plain, allow_nan=False)
+        except ValueError as problem:
+            raise PydanticSerializationError(str(problem)) from problem
+        return super().encode_default(default)
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """A default that is no JSON is only not shown; a type of a union that is no JSON may not be left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, overload
@@ -13,6 +14,9 @@ from msgspec import Struct
 from koogbook.code_place import place_of
 from koogbook.errors import ToolError
 from koogbook.functions import is_async
+
+#: What all providers take.
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 
 
 class ToolException(Exception):
@@ -39,8 +43,9 @@ class Tool:
         description: What the model reads of it; the docstring without its sections when left out.
 
     Raises:
-        ToolError: It is no function of this kind; a parameter has no annotation, one that cannot be resolved or has no
-            JSON schema, or a default that does not fit it; or it cannot be given by name.
+        ToolError: It is no function of this kind, or has a name that no provider takes; a parameter has no annotation,
+            one that cannot be resolved or has no JSON schema, or a default that does not fit it; or it cannot be given
+            by name.
     """
 
     __slots__ = ("_parameters", "function", "is_async", "spec")
@@ -56,6 +61,11 @@ class Tool:
         chosen = name or getattr(function, "__name__", "")
         if not chosen or chosen == "<lambda>":
             raise ToolError("A tool needs a name: use a def, or Tool(function, name=...).")
+        if not isinstance(chosen, str) or not _NAME.fullmatch(chosen):
+            raise ToolError(
+                f"No provider takes {chosen!r:.80} as the name of a tool. Use 1 to 64 letters from a to z, digits, _ "
+                'and -: kb.Tool(function, name="...").'
+            )
         self.function = function
         self.is_async = is_async(function)
         self._parameters = Parameters(function, chosen)

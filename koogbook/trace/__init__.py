@@ -20,8 +20,10 @@ so are histories (several messages in a row) and what many requests have in comm
     {"type":"koogbook.value","id":"<digest>","value":...}
 
 A history is put together from pieces: a part of an earlier history, from its first place to before its end, counted
-from 0, or one message. A request that says two messages more than the one before it has three pieces. A value is in the
-form below; it refers to nothing, and holds the tools of a request, the marks of messages, or the shape of a graph.
+from 0, or one message. A request that says two messages more than the one before it has three pieces. A history has at
+most 1,000 messages more than stand in the lines before it; one that repeats itself more often is a list of messages. A
+value is in the form below; it refers to nothing, and holds the tools of a request, the marks of messages, or the shape
+of a graph.
 
 An id is the hexadecimal BLAKE2b digest, 16 bytes, of the content: of a message, over its JSON with sorted keys and
 nothing between them; of a history, over the digests of its messages, one behind the other; of a value, over its JSON
@@ -63,6 +65,7 @@ from koogbook.trace.codec import decode_event as decode_event
 from koogbook.trace.codec import encode_event as encode_event
 from koogbook.trace.fields import LONGEST_TIME as LONGEST_TIME
 from koogbook.trace.files import HasEvents as HasEvents
+from koogbook.trace.files import Trace as Trace
 from koogbook.trace.files import load_trace as load_trace
 from koogbook.trace.files import save_trace as save_trace
 from koogbook.trace.lines import FORMAT as FORMAT

@@ -38,8 +38,11 @@ class TraceFile:
         self._encoder = TraceEncoder()
         self._closed = False
 
-    def write(self, events: Iterable[Event]) -> None:
+    def write(self, events: Iterable[Event]) -> bool:
         """Add the lines of some events, without waiting in a buffer: what is written outlives the process.
+
+        Where somebody has removed the file, or put another one in its place, it is begun anew, or the other one is
+        added to; True says that this was so, and that what was written before is not in it.
 
         Raises:
             TraceError: The file cannot be written, or is closed, or an event cannot stand in a trace.
@@ -48,6 +51,8 @@ class TraceFile:
             raise TraceError(
                 f"{self.path} is closed, since its agent is. Nothing was written. Make a new agent."
             )
+        if lost := self._file is not None and not _is_at(self.path, self._file):
+            self._let_go()
         lines: list[bytes] = []
         try:
             for event in events:
@@ -56,17 +61,22 @@ class TraceFile:
             # Of several events, those before one that cannot be written are.
             if lines:
                 self._add(lines)
+        return lost
 
     def _add(self, lines: list[bytes]) -> None:
         try:
             if self._file is None:
                 self._file, begin = self._opened()
                 lines[:0] = begin
+        except (OSError, ValueError) as problem:
+            self._let_go()
+            raise not_written(self.path, problem) from problem
+        try:
             _write_all(self._file, b"".join(line + b"\n" for line in lines))
         except (OSError, ValueError) as problem:
             # How much of it is there is not known. What is written next stands on its own.
             self._let_go()
-            raise not_written(self.path, problem) from problem
+            raise not_written(self.path, problem, "The last events may be there in part.") from problem
 
     def close(self) -> None:
         """Close the file; nothing can be added after that."""
@@ -98,6 +108,16 @@ class TraceFile:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    """Whether a path still leads to an open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # writing says what is wrong
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

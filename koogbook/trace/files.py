@@ -17,6 +17,8 @@ from koogbook.trace.lines import encode_header, is_header, parsed, require_versi
 
 _LONGEST_HEADER = 1 << 26  # bytes
 _UTF_8_MARK = b"\xef\xbb\xbf"
+#: The kind of the notice that a line is not whole.
+_TORN = "trace_torn"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -26,6 +28,23 @@ class HasEvents(Protocol):
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order."""
+
+
+class Trace(tuple[Event, ...]):
+    """The events of a trace file, in order: a tuple that says of itself how much it is, and not all that it holds."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        runs = len({event.run_id for event in self if event.run_id})
+        torn = [isinstance(event, Notice) and event.kind == _TORN for event in self]
+        how = ""
+        if any(torn):
+            how = ", torn at its end" if torn[-1] else ", torn where it was added to"
+        return (
+            f"<trace of {runs:,} {'run' if runs == 1 else 'runs'}, "
+            f"{len(self):,} {'event' if len(self) == 1 else 'events'}{how}>"
+        )
 
 
 def save_trace(run_or_events: HasEvents | Iterable[Event], path: str | Path) -> Path:
@@ -49,8 +68,8 @@ def save_trace(run_or_events: HasEvents | Iterable[Event], path: str | Path) -> 
     return target
 
 
-def load_trace(path: str | Path) -> tuple[Event, ...]:
-    """The events of a trace file, in order.
+def load_trace(path: str | Path) -> Trace:
+    """The events of a trace file, in order, as a tuple: those of all its runs, as they were written by turns.
 
     Where what wrote it was stopped in the middle of the last line, all whole events are given, and after them a
     :class:`~koogbook.events.Notice` of the kind ``trace_torn`` that says so.
@@ -84,7 +103,7 @@ def load_trace(path: str | Path) -> tuple[Event, ...]:
         raise TraceError(
             f"{target} cannot be read: {_reason(problem)}. Nothing was loaded. Check the path."
         ) from problem
-    return tuple(events)
+    return Trace(events)
 
 
 def _read(target: Path, file: BinaryIO, events: list[Event]) -> None:
@@ -136,7 +155,7 @@ def _torn(target: Path, number: int, line: bytes, whole: list[Event]) -> Notice:
         at=last.at,
         run_id=last.run_id,
         session_id=last.session_id,
-        kind="trace_torn",
+        kind=_TORN,
         text=f"{where}: what wrote it was stopped. The {len(whole):,} events before it are whole; {then}.",
     )
 
@@ -213,11 +232,9 @@ def _replaced(target: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def not_written(target: Path, problem: Exception) -> TraceError:
-    """The error for a file that cannot be written."""
-    return TraceError(
-        f"{target} cannot be written: {_reason(problem)}. Nothing was written. Choose another place."
-    )
+def not_written(target: Path, problem: Exception, written: str = "Nothing was written.") -> TraceError:
+    """The error for a file that cannot be written; ``written`` says how much of it is there."""
+    return TraceError(f"{target} cannot be written: {_reason(problem)}. {written} Choose another place.")
 
 
 def _instead_of_a_header(first: bytes) -> str:

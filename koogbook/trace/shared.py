@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
+from operator import is_
 from typing import Any, Final
 
 import msgspec
@@ -20,23 +22,45 @@ VALUE_LINE: Final = "koogbook.value"
 #: The lines that are no events.
 SHARED_LINES: Final = frozenset({MESSAGE_LINE, MESSAGES_LINE, VALUE_LINE})
 
-_MOST_MESSAGES = 1_000_000  # of one history; pieces of pieces could stand for more than any memory holds
+_REPEATED = 1_000  # messages of a history that may stand in it again
+_RECENT = 4  # histories
+
+
+def most_messages(distinct: int) -> int:
+    """Of how many messages a history may be, where so many stand in the file.
+
+    One is hardly longer than that, and pieces of pieces of a few could stand for more than any memory holds.
+    """
+    return distinct + _REPEATED
 
 
 class _Known:
-    """A history that was written, by the digests of its messages."""
+    """A history that was written, by the digests of its messages. It grows with the conversation that it is of."""
 
-    __slots__ = ("digests", "id")
+    __slots__ = ("digests", "hashed", "id", "messages")
 
-    def __init__(self, id: str, digests: Sequence[bytes]) -> None:
-        self.id = id
+    def __init__(self, messages: tuple[Message, ...], digests: list[bytes]) -> None:
+        self.messages = messages
         self.digests = digests
+        self.hashed = blake2b(b"".join(digests), digest_size=16)
+        self.id = self.hashed.hexdigest()
+
+    def begins(self, messages: tuple[Message, ...]) -> bool:
+        """Whether messages are its own, the very objects, and some more."""
+        return len(messages) > len(self.messages) and all(map(is_, self.messages, messages))
+
+    def grow(self, messages: tuple[Message, ...], new: list[bytes]) -> None:
+        """Be the history that goes on with these; all places in it stay as they are."""
+        self.messages = messages
+        self.digests += new
+        self.hashed.update(b"".join(new))
+        self.id = self.hashed.hexdigest()
 
 
 class SharedOut:
     """What was written so far, for one who writes; ``lines`` takes the lines that have to stand before the event."""
 
-    __slots__ = ("_histories", "_messages", "_values", "_where", "lines")
+    __slots__ = ("_histories", "_messages", "_recent", "_values", "_where", "lines")
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -45,23 +69,41 @@ class SharedOut:
         self._values: set[str] = set()
         #: By a message's digest: the history that had it last, and where. Histories that are in none are forgotten.
         self._where: dict[bytes, tuple[_Known, int]] = {}
+        #: Those that were written last: most histories are one of them and a little more.
+        self._recent: deque[_Known] = deque(maxlen=_RECENT)
 
     def message(self, message: Message) -> str:
         """The id of a message; its line is written where it was not yet."""
         return self._written(message).hex()
 
-    def messages(self, messages: Iterable[Message]) -> str:
-        """The id of a history; its line says in which parts of earlier ones its messages stand."""
-        digests = [self._written(one) for one in messages]
-        id = history_id(digests)
-        if id not in self._histories:
-            pieces = list(self._pieces(digests))
-            self.lines.append(written({"type": MESSAGES_LINE, "id": id, "of": pieces}))
-            self._histories.add(id)
-            known = _Known(id, digests)
-            for place, digest in enumerate(digests):
-                self._where[digest] = known, place
-        return id
+    def messages(self, messages: Iterable[Message]) -> str | None:
+        """The id of a history; its line says in which parts of earlier ones its messages stand.
+
+        None where it says the same messages again so often that no reader takes it: it is to be written one by one.
+        """
+        given = tuple(messages)
+        known = next((one for one in self._recent if one.begins(given)), None)
+        old = 0 if known is None else len(known.messages)
+        new = [self._written(one) for one in given[old:]]
+        if len(given) > most_messages(len(self._messages)):
+            return None
+        if known is None:
+            id = history_id(new)
+            if id in self._histories:
+                return id
+            pieces = list(self._pieces(new))
+            known = _Known(given, new)
+            self._recent.append(known)
+        else:
+            first = [known.id, 0, old] if old > 1 else known.digests[0].hex()
+            pieces = [first, *self._pieces(new)]
+            known.grow(given, new)
+        for place, digest in enumerate(new, start=old):
+            self._where[digest] = known, place
+        if known.id not in self._histories:
+            self.lines.append(written({"type": MESSAGES_LINE, "id": known.id, "of": pieces}))
+            self._histories.add(known.id)
+        return known.id
 
     def value(self, value: Any) -> str:
         """The id of a value in its written form."""
@@ -134,10 +176,12 @@ class SharedIn:
             _require_same(kind, id, message.digest.hex())
             self._messages[id] = message
         elif kind == MESSAGES_LINE:
-            found = tuple(islice(self._put_together(line.get("of")), _MOST_MESSAGES + 1))
-            if len(found) > _MOST_MESSAGES:
+            most = most_messages(len(self._messages))
+            found = tuple(islice(self._put_together(line.get("of")), most + 1))
+            if len(found) > most:
                 raise TraceError(
-                    f"A history of more than {_MOST_MESSAGES:,} messages is not read. Take the line out."
+                    f"It is a history of more than {most:,} messages, and {len(self._messages):,} stand in the lines "
+                    "before it. Take the line out."
                 )
             _require_same(kind, id, history_id(one.digest for one in found))
             self._histories[id] = found

@@ -95,8 +95,13 @@ def _kept(value: Any, depth: int, shared: SharedOut | None) -> Any:
 
 def _all_kept(value: list[Any] | tuple[Any, ...], depth: int, shared: SharedOut | None) -> Any:
     """The items of a list or a tuple, or what refers to them."""
-    if shared is not None and len(value) >= _LONE_HISTORY and all(type(one) is Message for one in value):
-        found = {_MARK: "messages", "of": shared.messages(value)}
+    if (
+        shared is not None
+        and len(value) >= _LONE_HISTORY
+        and all(type(one) is Message for one in value)
+        and (id := shared.messages(value)) is not None
+    ):
+        found = {_MARK: "messages", "of": id}
         return found if type(value) is tuple else {_MARK: "list", "of": found}
     inner = [_kept(one, depth + 1, shared) for one in value]
     if shared is not None and type(value) is tuple and inner and all(type(one) is ToolSpec for one in value):

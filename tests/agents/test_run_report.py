@@ -121,7 +121,7 @@ async def test_the_node_runs_before_a_resume_are_told_apart() -> None:
         await agent.run("x", "chat-1")
     run = await agent.run("x", "chat-1")
 
-    assert ("nodes", "1 runs of 1 nodes (2 before the resume): c") in run.report().rows
+    assert ("nodes", "1 run of 1 node (2 before the resume): c") in run.report().rows
 
 
 # ------------------------------------------------------------------------------------------- what changed
@@ -702,4 +702,33 @@ async def test_a_damaged_answer_stands_in_the_report(tmp_path: Path) -> None:
 
     assert [line[:56] for line in run.report().attention] == [
         "cached answers: request 1: a kept answer cannot be read "
+    ]
+
+
+async def test_one_of_something_is_told_in_the_singular() -> None:
+    """One run of one node, one read, one checkpoint, one token [AGT-05]."""
+    once = kb.strategy("once", input=str, output=str)
+
+    @once.node
+    async def look(ctx: kb.Context, text: str) -> str:
+        await ctx.run_tools([kb.ToolCall("beep")])
+        async with ctx.llm.read_session() as session:
+            reply = await session.request()
+        return reply.text
+
+    def beep() -> str:
+        """Beep."""
+        return "beep"
+
+    once.start >> look >> once.finish
+    answer = kb.assistant("x", usage=kb.Usage(1, 1))
+    agent = kb.Agent(kb.ScriptedExecutor([answer]), "offline", once, tools=[beep])
+    run = await agent.install(kb.Persistence(kb.MemoryCheckpoints())).run("x")
+
+    assert _rows(run, "nodes", "sessions", "requests", "tools", "saved") == [
+        ("nodes", "1 run of 1 node: look"),
+        ("sessions", "0 committed, 0 discarded, 1 read, none waited"),
+        ("requests", "1 for conversation (1 token in, 1 out, no price)"),
+        ("tools", "1 call: beep"),
+        ("saved", "1 checkpoint, version 0, and the end"),
     ]

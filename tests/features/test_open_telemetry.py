@@ -18,6 +18,7 @@ from koogbook.errors import ProviderError
 from koogbook.events import CheckpointSaved, LLMCallCompleted, RunStarting
 from koogbook.features.open_telemetry import OpenTelemetry
 from koogbook.llm.retrying import RetryingExecutor
+from koogbook.tools.tool import ToolException
 
 pytest.importorskip("opentelemetry.sdk.trace", reason="the extra otel is not installed")
 
@@ -27,6 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from koogbook.features.open_telemetry.spans import RunSpans
+from koogbook.features.open_telemetry.told import time_of
 
 Spans = list[ReadableSpan]
 
@@ -106,7 +108,7 @@ async def test_a_run_is_a_tree_of_spans(watch: Any) -> None:
         "      node call",
         "        execute_tool weather",
         "        execute_tool weather",
-        "        execute_tool nowhere",
+        "        execute_tool",
         "        chat offline",
         "      node finish",
         "    node tell",
@@ -125,7 +127,7 @@ async def test_branches_have_their_own_spans(watch: Any) -> None:
     east, west = the(spans, "branch east"), the(spans, "branch west")
 
     for branch, inner in (
-        (east, ["chat offline", *["execute_tool weather"] * 2, "execute_tool nowhere"]),
+        (east, ["chat offline", *["execute_tool weather"] * 2, "execute_tool"]),
         (west, ["chat offline"]),
     ):
         assert branch.parent is not None
@@ -282,7 +284,107 @@ async def test_a_tool_says_which_call_it_was(watch: Any) -> None:
     assert (of(good)["gen_ai.tool.type"], of(good)["gen_ai.tool.call.id"]) == ("function", "c1")
     assert (good.status.status_code, bad.status.status_code) == (StatusCode.UNSET, StatusCode.ERROR)
     assert of(bad)["error.type"] == "ValueError"
-    assert of(the(spans, "execute_tool nowhere"))["error.type"] == "ToolValidationFailed"
+    assert of(the(spans, "execute_tool"))["error.type"] == "ToolValidationFailed"
+
+
+async def test_calls_of_one_id_at_once_have_a_span_each(provider: Any, memory: Any) -> None:
+    """Each begins with its tool, and ends as it ended. [AGT-04]"""
+    meet = asyncio.Barrier(3)
+    say = kb.strategy("say", input=str, output=str)
+
+    async def weather(city: str) -> str:
+        """The weather."""
+        await meet.wait()
+        if city == "b":
+            raise ToolException("Not there.")
+        await meet.wait()
+        return city
+
+    @say.node
+    async def tell(ctx: kb.Context, text: str) -> str:
+        await ctx.run_tools(
+            [kb.ToolCall("weather", f'{{"city":"{one}"}}', "c1") for one in "abc"], parallel=3
+        )
+        return text
+
+    say.start >> tell >> say.finish
+    meeting: asyncio.Task[Any] | None = None
+
+    def joined(event: kb.events.ToolValidationFailed) -> None:
+        nonlocal meeting
+        meeting = asyncio.ensure_future(meet.wait())  # in place of the one that has refused
+
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", say, tools=[weather])
+    agent.install(OpenTelemetry(provider)).on(joined, kb.events.ToolValidationFailed)  # type: ignore[arg-type]
+    run = await agent.run("x")
+    assert meeting is not None
+    await meeting
+    tools = named(memory.get_finished_spans(), "execute_tool weather")
+    began = [event for event in run.events if isinstance(event, kb.events.ToolCallStarting)]
+
+    assert sorted(span.start_time or 0 for span in tools) == sorted(map(time_of, began))
+    failed = [span.start_time for span in tools if span.status.status_code is StatusCode.ERROR]
+    assert failed == [time_of(began[1])]
+    assert not any(of(span).get("koogbook.cut_short") for span in tools)
+
+
+async def test_a_run_has_the_tokens_of_all_its_requests(provider: Any, memory: Any) -> None:
+    """Those that were counted. [AGT-04]"""
+    say = kb.strategy("say", input=str, output=str)
+
+    @say.node
+    async def twice(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.read_session() as session:
+            await session.request()
+            return (await session.request()).text
+
+    say.start >> twice >> say.finish
+    counted = [kb.assistant("x", usage=kb.Usage(30, 4)), kb.assistant("y", usage=kb.Usage(100, 20))]
+    agent = kb.Agent(kb.ScriptedExecutor(counted), "offline", say)
+    await agent.install(OpenTelemetry(provider)).run("x")
+    whole = of(the(memory.get_finished_spans(), "invoke_agent say"))
+
+    assert (whole["gen_ai.usage.input_tokens"], whole["gen_ai.usage.output_tokens"]) == (130, 24)
+
+
+async def test_the_spans_of_runs_that_are_over_are_let_go(provider: Any) -> None:
+    """An agent may live for weeks. [AGT-04]"""
+    agent = traveller().install(OpenTelemetry(provider))
+    await travelled(agent)
+    installed: Any = agent._features["OpenTelemetry"]
+
+    assert installed._runs == {}
+
+
+async def test_a_refused_call_is_named_where_there_is_such_a_tool(provider: Any, memory: Any) -> None:
+    """Any other name is a text of the model's, and stands with content alone. [AGT-04] [EXE-06]"""
+    ask = kb.strategy("ask", input=str, output=str)
+
+    @ask.node
+    async def both(ctx: kb.Context, text: str) -> str:
+        async with ctx.llm.write_session() as session:
+            reply = await session.request()
+        await ctx.run_tools([*reply.calls, kb.ToolCall("SECRET " * 40, "{}")])
+        return text
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return city
+
+    ask.start >> both >> ask.finish
+    for content in (False, True):
+        memory.clear()
+        answer = kb.assistant(kb.ToolCall("weather", '{"city":5}', "c1"))
+        agent = kb.Agent(kb.ScriptedExecutor([answer]), "offline", ask, tools=[weather])
+        await agent.install(OpenTelemetry(provider, capture_content=content)).run("x")
+        provider.force_flush()
+        tools = [span for span in memory.get_finished_spans() if span.name.startswith("execute_tool")]
+
+        assert [span.name for span in tools] == [
+            "execute_tool weather",
+            f"execute_tool {('SECRET ' * 40)[:64].rstrip()}" if content else "execute_tool",
+        ]
+        assert ("SECRET" in " ".join(span.to_json() for span in tools)) is content
 
 
 # ------------------------------------------------------------------------------------------- errors and cancellation
@@ -309,6 +411,20 @@ async def test_a_cancelled_run_has_no_error_and_no_open_span(watch: Any, make: A
     assert len(stopped) >= 3
     assert not any("koogbook.cut_short" in of(span) for span in spans)
     assert all(of(span).get("error.type") in (None, "ValueError", "ToolValidationFailed") for span in spans)
+
+
+async def test_a_listener_that_raises_at_the_end_leaves_no_span_open(provider: Any, memory: Any) -> None:
+    """Also where it stands before the telemetry. [AGT-02] [AGT-04]"""
+
+    def broken(event: kb.events.Event) -> None:
+        raise ValueError("broken")
+
+    agent = traveller().install(kb.EventHandler(on_run_completed=broken)).install(OpenTelemetry(provider))
+    with pytest.raises(ValueError, match="broken"):
+        await agent.run("Where is Bonn?")
+    provider.force_flush()
+
+    assert tree(memory.get_finished_spans())[0] == "invoke_agent trip"
 
 
 async def test_spans_that_nothing_ended_are_closed_with_the_run(provider: Any, memory: Any) -> None:
@@ -371,8 +487,37 @@ async def test_no_span_holds_content_unless_it_is_wanted(watch: Any) -> None:
         _, spans = await watch(traveller(end=end))
         said = " ".join(span.to_json() for span in spans)
 
-        for word in ("Bonn", "coat", "rain", "brief", "slowly", "Nowhere", "such place", "on offer"):
+        for word in (
+            "Bonn",
+            "coat",
+            "rain",
+            "brief",
+            "slowly",
+            "Nowhere",
+            "nowhere",
+            "such place",
+            "on offer",
+        ):
             assert word not in said
+
+
+@pytest.mark.parametrize("content", [False, True])
+async def test_the_text_of_a_notice_is_content(provider: Any, memory: Any, content: bool) -> None:
+    """It may hold what a user has said; its kind stands in any case. [AGT-04] [EXE-06]"""
+    say = kb.strategy("say", input=str, output=str)
+
+    @say.node
+    async def tell(ctx: kb.Context, text: str) -> str:
+        ctx.log.notice("odd wish", f"it was about {text}")
+        return text
+
+    say.start >> tell >> say.finish
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", say)
+    await agent.install(OpenTelemetry(provider, capture_content=content)).run("Timbuktu")
+    (noticed,) = [event for span in memory.get_finished_spans() for event in span.events]
+
+    assert "odd wish" in str(dict(noticed.attributes or {}))
+    assert ("Timbuktu" in str(dict(noticed.attributes or {}))) is content
 
 
 async def test_content_is_in_the_form_of_the_conventions(watch: Any) -> None:

@@ -92,6 +92,16 @@ async def test_a_provider_of_its_own_is_flushed_and_shut_down_with_the_agent() -
     assert (len(exporter.get_finished_spans()), exporter.closed) == (19, True)
 
 
+async def test_a_run_of_a_closed_agent_says_that_it_has_no_spans() -> None:
+    """The exporter is shut down, and would take them without a word. [AGT-04]"""
+    async with traveller().install(OpenTelemetry(exporter=Flushed())) as agent:
+        first = await travelled(agent)
+    second = await travelled(agent)
+
+    assert not any("OpenTelemetry" in line for line in first.report().attention)
+    assert any("no span is made. Make a new agent." in line for line in second.report().attention)
+
+
 def test_without_any_provider_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spans would go nowhere, silently. [AGT-04]"""
     monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)

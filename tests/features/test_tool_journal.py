@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import koogbook as kb
 from koogbook.errors import FeatureInstallError, StoreError
-from koogbook.events import Notice, ToolCallStarting
+from koogbook.events import Notice, ToolCallCompleted, ToolCallFailed, ToolCallStarting
 from koogbook.features.tool_journal import ToolJournal
 from koogbook.storage.memory_journal import MemoryJournal
 from koogbook.storage.sqlite_journal import SqliteJournal
@@ -49,7 +50,9 @@ class Watched(MemoryJournal):
 seen: list[Any] = []
 
 
-def agent_with(journal: Any, *calls: kb.ToolCall, parallel: int | bool = False, **options: Any) -> kb.Agent:
+def agent_with(
+    journal: Any, *calls: kb.ToolCall, parallel: int | bool = False, also: Any = (), **options: Any
+) -> kb.Agent:
     """An agent that runs these calls in its one node and gives the texts of their results."""
     trip = kb.strategy("trip", input=str, output=Any)
 
@@ -78,7 +81,7 @@ def agent_with(journal: Any, *calls: kb.ToolCall, parallel: int | bool = False, 
         await asyncio.Event().wait()
         return city
 
-    agent = kb.Agent(kb.OfflineExecutor(), "offline", trip, tools=[book, broken, refuses, waits])
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", trip, tools=[book, broken, refuses, waits, *also])
     return agent.install(ToolJournal(journal, **options))
 
 
@@ -124,7 +127,7 @@ async def test_the_row_is_there_before_the_tool_runs(journal: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        (call("broken"), "The tool failed: ValueError: Bonn"),
+        (call("broken"), "ValueError: Bonn"),
         (call("refuses"), "no"),
         (call("nowhere"), "There is no tool named 'nowhere'."),
         (kb.ToolCall("book", '{"city":5}', "c1"), "The arguments do not fit: city:"),
@@ -132,7 +135,7 @@ async def test_the_row_is_there_before_the_tool_runs(journal: Any) -> None:
     ids=["raised", "refused", "unknown", "arguments"],
 )
 async def test_what_fails_is_kept_as_failed(journal: Any, asked: kb.ToolCall, error: str) -> None:
-    """With what the model was told [PER-12a]."""
+    """With its reason, and without the words that the model reads before it [PER-12a]."""
     await agent_with(journal, asked).run("go", session_id="s")
 
     (kept,) = journal.executions("s")
@@ -166,14 +169,57 @@ async def test_the_journal_and_the_events_tell_the_same(journal: Any) -> None:
     """Both are read from what happened [AGT-05]."""
     from koogbook.tools.journal import tool_executions
 
-    run = await agent_with(journal, call("book"), call("broken"), call("book", id=None)).run(
-        "go", session_id="s"
-    )
+    asked = [call("book"), call("broken"), call("refuses"), call("nowhere"), call("book", id=None)] * 2
+    run = await agent_with(journal, *asked, parallel=4).run("go", session_id="s")
 
-    told = tool_executions(run.events)
-    assert [(one.tool, one.status, one.output) for one in told] == [
-        (one.tool, one.status, one.output) for one in journal.executions("s")
-    ]
+    def rows(executions: Any) -> Any:
+        return [(one.tool, one.call_id, one.status, one.output, one.error) for one in executions]
+
+    assert rows(tool_executions(run.events)) == rows(journal.executions("s"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "status", "said"),
+    [("book", "succeeded", "booked Bonn"), ("broken", "failed", "ValueError: Bonn")],
+)
+async def test_a_listener_that_raises_does_not_change_what_the_tool_did(
+    journal: Any, tool: str, status: str, said: str
+) -> None:
+    """A tool that has run is not one that failed [PER-12a]."""
+
+    def boom(event: kb.events.Event) -> None:
+        raise RuntimeError("listener")
+
+    agent = agent_with(journal, call(tool)).on(boom, ToolCallCompleted, ToolCallFailed)
+    with pytest.raises(RuntimeError, match="listener"):
+        await agent.run("go", session_id="s")
+
+    (kept,) = journal.executions("s")
+    assert (kept.status, kept.output + kept.error) == (status, said)
+
+
+async def test_a_cancelled_function_in_a_thread_is_kept_as_one_that_may_have_run(journal: Any) -> None:
+    """Nothing can stop it, and its effect may be there [AGT-06, PER-12a]."""
+    released, began = threading.Event(), threading.Event()
+
+    def works(city: str) -> str:
+        """Work."""
+        began.set()
+        released.wait(5)
+        return city
+
+    agent = agent_with(journal, call("works"), also=[works])
+    task = asyncio.ensure_future(agent.run("go", session_id="s"))
+    await asyncio.to_thread(began.wait, 5)
+    await _cancelled(task)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    released.set()
+
+    (kept,) = journal.executions("s")
+    assert kept.status == "cancelled"
+    assert kept.error.endswith("may have run to its end")
+    assert kept.error == agent.last_run.tool_executions[0].error  # type: ignore[union-attr]
 
 
 async def test_a_run_says_that_the_journal_acted(journal: Any) -> None:

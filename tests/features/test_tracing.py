@@ -253,6 +253,11 @@ class Full:
         """As a file is."""
         self.file.close()
 
+    def fileno(self) -> int:
+        """That of the file."""
+        number: int = self.file.fileno()
+        return number
+
 
 @pytest.fixture
 def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +278,9 @@ async def test_a_full_disk_ends_the_run(path: Path) -> None:
     """That is how it is without another word. [AGT-04]"""
     agent = traveller().install(Tracing(path))
 
-    with pytest.raises(TraceError, match=r"cannot be written: No space left on device"):
+    with pytest.raises(
+        TraceError, match=r"cannot be written: No space left on device\. The last .* in part\."
+    ):
         await agent.run("x")
     await agent.close()
 
@@ -293,13 +300,17 @@ async def test_a_full_disk_is_an_event_where_that_is_wanted(path: Path) -> None:
     assert len(loaded) == len(run.events)
 
 
+def fail_on_each_other() -> EventHandler:
+    """Two listeners; nobody is told of the second one's failure, so that one event waits for the end."""
+    return EventHandler(on_run_completed=broken, on_handler_failed=broken, on_handler_error="log")
+
+
 @pytest.mark.parametrize("policy", ["raise", "log"])
 async def test_what_cannot_be_written_at_the_end_follows_the_policy(
     path: Path, policy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closing an agent raises where that is wanted, and else the run has it. [AGT-04]"""
-    later = EventHandler(on_run_completed=broken, on_handler_error="log")
-    agent = traveller().install(Tracing(path, on_handler_error=policy)).install(later)
+    agent = traveller().install(Tracing(path, on_handler_error=policy)).install(fail_on_each_other())
     run = await travelled(agent)
 
     def full(file: Any, data: bytes) -> None:
@@ -312,6 +323,59 @@ async def test_what_cannot_be_written_at_the_end_follows_the_policy(
     else:
         await agent.close()
         assert "listener Tracing.close failed on AgentClosing: TraceError" in str(run.report())
+
+
+async def test_what_waits_for_the_end_is_written_there(path: Path) -> None:
+    """Nothing that a run has is left out of its trace. [AGT-04]"""
+    agent = traveller().install(Tracing(path)).install(fail_on_each_other())
+    run = await travelled(agent)
+    before = len(kb.load_trace(path))
+    await agent.close()
+
+    assert (before, kb.load_trace(path)) == (len(run.events) - 1, run.events)
+
+
+async def test_what_is_noticed_of_a_run_that_is_over_is_written(path: Path) -> None:
+    """Each time, also while another run goes on. [AGT-04]"""
+    async with traveller().install(Tracing(path)) as agent:
+        first = await travelled(agent)
+        for text in ("one", "two", "three"):
+            first.notice("later", text)
+        second = await travelled(agent)
+        first.notice("later", "four")
+        second.notice("later", "five")
+
+    assert events_of(path, first.run_id) == first.events
+    assert events_of(path, second.run_id) == second.events
+
+
+async def test_the_events_of_runs_that_are_over_are_let_go(path: Path) -> None:
+    """An agent may live for weeks. [AGT-04]"""
+    async with traveller().install(Tracing(path)) as agent:
+        for _ in range(3):
+            last = await travelled(agent)
+        installed: Any = agent._features["Tracing"]
+
+        assert list(installed._open) == [last.run_id]
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+async def test_a_file_that_somebody_removes_or_replaces_is_begun_anew(path: Path, what: str) -> None:
+    """What follows is there, and the run says what is not; nothing goes to a file that nobody can open. [AGT-04]"""
+    async with traveller().install(Tracing(path)) as agent:
+        first = await travelled(agent)
+        if what == "removed":
+            path.unlink()  # noqa: ASYNC240
+        else:
+            kb.save_trace(first, path)
+        second = await travelled(agent)
+
+    assert events_of(path, second.run_id) == second.events
+    assert events_of(path, first.run_id) == (() if what == "removed" else first.events)
+    assert [line for line in second.report().attention if "trace begun anew" in line] == [
+        f"trace begun anew: {path} was removed or replaced while it was written to. What was written before is not in "
+        "it; it goes on from here."
+    ]
 
 
 async def test_a_run_of_a_closed_agent_says_so(path: Path) -> None:

@@ -122,6 +122,20 @@ async def test_the_time_of_a_call_is_recorded(fixed_clock: FixedClock) -> None:
     assert calls.records[0].seconds == 1.5
 
 
+async def test_the_time_of_a_call_that_failed_is_recorded(fixed_clock: FixedClock) -> None:
+    """Until it failed [AGT-03]."""
+
+    def answer(request: Request) -> str:
+        fixed_clock.advance(1.5)
+        raise ValueError("no")
+
+    calls = _calls(kb.ScriptedExecutor(answer))
+    with pytest.raises(ValueError, match="no"):
+        await calls.execute(_request())
+
+    assert (calls.records[0].seconds, calls.records[0].error) == (1.5, "ValueError: no")
+
+
 class _Mark(kb.Interceptor):
     def __init__(self, name: str, stage: Stage, seen: list[str]) -> None:
         self.name = name

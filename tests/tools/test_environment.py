@@ -7,12 +7,12 @@ import contextlib
 import inspect
 import sys
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, TypeAdapter
 
 import koogbook as kb
 from koogbook import events
@@ -311,6 +311,50 @@ async def test_a_cancellation_goes_through_a_tool_and_is_told() -> None:
     assert log.events[1].cancelled  # type: ignore[attr-defined]
 
 
+async def test_a_tool_that_waited_for_what_was_cancelled_has_failed() -> None:
+    """Nobody has cancelled the run, which goes on [AGT-05, AGT-06]."""
+
+    async def joins() -> None:
+        """Wait for a task that another one has cancelled."""
+        task = asyncio.ensure_future(_waits())
+        task.cancel()
+        await task
+
+    log = EventLog("run-1", "chat-1")
+    for parallel in (None, 2):
+        found = await run_calls(
+            [kb.ToolCall("joins"), kb.ToolCall("joins")], ToolRegistry([joins]), log, parallel=parallel
+        )
+        assert [one.results[0].output for one in found] == ["The tool failed: CancelledError"] * 2
+    assert not any(event.cancelled for event in log.events if isinstance(event, events.ToolCallFailed))
+
+
+async def test_a_cancelled_function_in_a_thread_may_have_run_to_its_end() -> None:
+    """The event says so, since nothing can stop it; one that is async has stopped [AGT-06]."""
+    released, began = threading.Event(), threading.Event()
+
+    def works() -> None:
+        """Work."""
+        began.set()
+        released.wait(5)
+
+    log = EventLog("run-1", "chat-1")
+    task = asyncio.ensure_future(run_calls([kb.ToolCall("works")], ToolRegistry([works]), log))
+    await asyncio.to_thread(began.wait, 5)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    released.set()
+    stopped = EventLog("run-1", "chat-1")
+    await _cancel(kb.Tool(_waits, name="waits"), stopped)
+
+    assert log.events[1].cancelled  # type: ignore[attr-defined]
+    assert log.events[1].error == (  # type: ignore[attr-defined]
+        "CancelledError; the function ran in a thread, which nothing can stop, and may have run to its end"
+    )
+    assert stopped.events[1].error == "CancelledError"  # type: ignore[attr-defined]
+
+
 async def test_a_listener_that_raises_is_not_taken_for_a_failure_of_the_tool() -> None:
     """Its exception ends the run, it is no result [AGT-02]."""
 
@@ -380,7 +424,7 @@ async def test_a_tool_that_would_end_the_program_has_failed(tool: str) -> None:
 
 @pytest.mark.parametrize("tool", ["later", "at_once"])
 @pytest.mark.parametrize("parallel", [None, 2])
-@pytest.mark.parametrize("problem", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, GeneratorExit])
 async def test_an_interrupt_goes_through(
     tool: str, parallel: int | None, problem: type[BaseException]
 ) -> None:
@@ -392,7 +436,7 @@ async def test_an_interrupt_goes_through(
         await run_calls(calls, _raises(problem()), log, parallel=parallel)
 
     ended = [event for event in log.events if isinstance(event, events.ToolCallFailed)]
-    assert ended[0].cancelled is (problem is asyncio.CancelledError)
+    assert not ended[0].cancelled
 
 
 async def test_an_exception_of_pydantic_has_no_address() -> None:
@@ -417,6 +461,58 @@ async def test_an_exception_without_a_text_is_told_by_its_kind() -> None:
     found = await run_calls([kb.ToolCall("later")], _raises(Mute()), EventLog("run-1", "chat-1"))
 
     assert "Mute" in found[0].results[0].output
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (
+            ExceptionGroup("unhandled errors in a TaskGroup", [OSError("no disk")]),
+            "The tool failed: ExceptionGroup: unhandled errors in a TaskGroup: OSError: no disk",
+        ),
+        (
+            ExceptionGroup(
+                "many",
+                [
+                    ExceptionGroup("inner", [ValueError("a"), ExceptionGroup("deeper", [TimeoutError()])]),
+                    ToolException("Ask again."),
+                    KeyError("d"),
+                    KeyError("e"),
+                ],
+            ),
+            "The tool failed: ExceptionGroup: many: ValueError: a; TimeoutError; Ask again.; and 2 more",
+        ),
+        (TimeoutError(), "The tool failed: TimeoutError"),
+        (ValueError(" "), "The tool failed: ValueError"),
+        (ToolException(), "The tool refused the call and gave no reason."),
+        (ToolException("\n"), "The tool refused the call and gave no reason."),
+    ],
+    ids=["one of a group", "groups in a group", "no text", "blank", "refusal", "blank refusal"],
+)
+async def test_an_error_result_says_what_happened(problem: Exception, told: str) -> None:
+    """The exceptions inside of a group, and something where an exception says nothing [AGT-05]."""
+    found = await run_calls([kb.ToolCall("later")], _raises(problem), EventLog("run-1", "chat-1"))
+
+    assert (found[0].results[0].output, found[0].results[0].is_error) == (told, True)
+
+
+def _never(value: int) -> int:
+    raise ToolException("Not today.") if value else TimeoutError
+
+
+async def test_a_validator_that_refuses_says_what_it_says() -> None:
+    """As a tool does [AGT-05]."""
+
+    def take(day: Annotated[int, AfterValidator(_never)]) -> None:
+        """Take."""
+
+    asked = [kb.ToolCall("take", '{"day": 1}'), kb.ToolCall("take", '{"day": 0}')]
+    found = await run_calls(asked, ToolRegistry([take]), EventLog("run-1", "chat-1"))
+
+    assert [one.results[0].output for one in found] == [
+        "The arguments do not fit: Not today.",
+        "The arguments do not fit: TimeoutError",
+    ]
 
 
 async def test_an_async_function_that_gives_a_plain_value_gives_it() -> None:

@@ -192,6 +192,20 @@ async def test_a_cancelled_turn_ends_when_all_have_ended(times: int) -> None:
     assert [one.status for one in tool_executions(world.log.events)] == ["cancelled", "cancelled"]
 
 
+async def test_the_cancellation_of_the_turn_comes_before_what_a_call_ended_with() -> None:
+    """Who cancels a run gets that, whatever happened just before [AGT-06]."""
+    world = World()
+    running = asyncio.ensure_future(world.run("interrupt", "slow_end", parallel=2))
+    while not any(isinstance(event, events.ToolCallFailed) for event in world.log.events):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+    assert running.cancelled()
+    assert world.ended == ["b"]
+
+
 async def test_what_an_interceptor_raises_ends_the_turn() -> None:
     """The others are cancelled, and it goes on as it is [AGT-02]."""
     world = World()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from typing import Annotated, Any, Literal
@@ -203,6 +203,27 @@ def _partly(value: int | Station) -> None:
     """A type without JSON among others."""
 
 
+@dataclass
+class Held:
+    station: Station
+
+
+def _holds_one(value: Held) -> None:
+    """A type without JSON in a field."""
+
+
+def _function(value: Callable[[], str]) -> None:
+    """A function as a parameter."""
+
+
+def _with_context(city: str, ctx: kb.Context) -> None:
+    """As a node has it."""
+
+
+def _with_context_or_none(city: str, ctx: Annotated[kb.Context | None, "of the run"] = None) -> None:
+    """The same, hidden."""
+
+
 def _unknown(value: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, UP037
     """An annotation that is not there."""
 
@@ -240,8 +261,18 @@ async def _async_generator() -> AsyncIterator[str]:
         (Station.weather, r"'self' has no annotation. A method is .* kb.Tool\(thing.weather\)"),
         (_star, "Name each parameter"),
         (_positional, "by name"),
-        (_no_schema, "'value' is annotated .*Station, which has no JSON schema.* Write str, int"),
-        (_partly, r"'value' is annotated int \| .*Station, which has no JSON schema"),
+        (
+            _no_schema,
+            r"another type for parameter 'value': str, int, .* It is annotated .*Station, which has no JSON schema\.$",
+        ),
+        (_partly, r"It is annotated int \| .*Station, which has no JSON schema \(.*Station has none\)\.$"),
+        (_holds_one, r"It is annotated .*Held, which has no JSON schema \(.*Station has none\)\.$"),
+        (
+            _function,
+            r"It is annotated .*Callable\[\[\], str\], which has no JSON schema \(a callable has none\)\.$",
+        ),
+        (_with_context, "'ctx' is a kb.Context, and a tool does not get one: .* Take the parameter out"),
+        (_with_context_or_none, "'ctx' is a kb.Context, and a tool does not get one"),
         (_unknown, "annotation 'Nowhere' of parameter 'value' cannot be resolved: .* Define or import it"),
         (_wrong_default, r"its default does not fit: .* Write days: int \| None = None"),
         (_small_default, "its default does not fit: input should be greater than or equal to 1, not 0"),
@@ -264,6 +295,45 @@ def test_a_function_that_cannot_be_offered_is_refused_when_it_is_made(function: 
         kb.Tool(function)
 
     assert "http" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b", "x" * 65, "\u5929\u6c14", "\ud800", "a.b", "a\n", 5])
+def test_a_name_that_no_provider_takes_is_refused(name: Any) -> None:
+    """When the tool is made, and not at the first request [AGT-05]."""
+    with pytest.raises(ToolError, match=r"as the name of a tool\. Use 1 to 64 letters") as refused:
+        kb.Tool(weather, name=name)
+
+    assert kb.Tool(weather, name="get-weather_2" + "x" * 51).name.startswith("get-weather_2")
+    assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("function", [_no_schema, _partly, _holds_one, _function])
+def test_a_type_that_a_model_cannot_write_is_refused_in_plain_words(function: Any) -> None:
+    """Nothing in the message is about another library, and nothing is cut off [AGT-05]."""
+    with pytest.raises(ToolError) as refused:
+        kb.Tool(function)
+
+    said = str(refused.value).replace("a pydantic model", "")
+    assert not any(word in said for word in ("pydantic", "arbitrary_types_allowed", "core_schema", "your ty"))
+
+
+def test_a_default_that_json_has_not_is_not_shown_to_the_model() -> None:
+    """The schema goes out as JSON, and the function has its default all the same [AGT-05]."""
+
+    def measure(
+        low: float = float("nan"),
+        high: float = float("inf"),
+        steps: list[float] = [1.0, float("inf")],  # noqa: B006
+    ) -> None:
+        """Measure."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    text = kb.Tool(measure).spec.parameters
+    properties = json.loads(text, parse_constant=refuse)["properties"]
+    assert [sorted(one) for one in properties.values()] == [["type"], ["type"], ["items", "type"]]
+    assert kb.Tool(measure).read_arguments("{}") == {}
 
 
 def test_a_return_type_that_is_not_there_yet_is_no_obstacle() -> None:

@@ -210,6 +210,45 @@ def test_a_word_that_looks_like_such_a_number_is_text() -> None:
     assert kb.Tool(take).read_arguments('{"anything": "NaN"}') == {"anything": "NaN"}
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"anything": 1, "anything": 1000}', "anything"),
+        ('{"anything": 1, "\\u0061nything": 1}', "anything"),
+        ('{"anything": {"deep": [{"n": 1, "m": 2, "n": 3}]}}', "n"),
+        ('{"anything": {"": 1, "": 2}}', ""),
+        ('{"anything": {"n": 1, "n": 2, "big": ' + "9" * 5_000 + "}}", "n"),
+    ],
+    ids=["top", "escaped", "nested", "empty", "beside a long number"],
+)
+def test_a_key_that_stands_twice_is_refused_by_its_name(text: str, key: str) -> None:
+    """Readers of JSON take the last one without a word [AGT-05]."""
+
+    def take(anything: Any) -> None:
+        """Take."""
+
+    with pytest.raises(ToolException, match=f'the key "{key}" stands twice in one object'):
+        kb.Tool(take).read_arguments(text)
+
+
+def test_a_key_may_stand_in_several_objects() -> None:
+    """Each has its own [AGT-05]."""
+
+    def take(anything: Any) -> None:
+        """Take."""
+
+    given = {"anything": [{"anything": 1}, {"anything": {"anything": 2}}]}
+    assert kb.Tool(take).read_arguments(json.dumps(given)) == given
+
+
+def test_a_name_that_a_model_made_up_is_cut_where_it_is_long() -> None:
+    """It stands in the prompt and in the report [AGT-05]."""
+    said = _refusal(TOOL, **{"k" * 100_000: 1})
+
+    assert "kkk...: there is no such parameter" in said
+    assert len(said) < 3_000
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n", "{}"])
 def test_no_text_means_no_arguments(text: str) -> None:
     """Some models leave it empty [AGT-05]."""
@@ -282,7 +321,7 @@ def test_whatever_json_stands_there_is_read_or_refused_in_words(name: str, value
     except ToolException as problem:
         said = str(problem)
 
-    assert name in said or "no such trip" in said
+    assert name in said or "no such trip" in said or "is no JSON number" in said
 
 
 def test_a_typed_dict_of_the_standard_library_says_which_one_to_import() -> None:
@@ -300,5 +339,5 @@ def test_a_typed_dict_of_the_standard_library_says_which_one_to_import() -> None
         """Take."""
 
     take.__annotations__["value"] = Old
-    with pytest.raises(ToolError, match="Import TypedDict from typing_extensions"):
+    with pytest.raises(ToolError, match="import TypedDict from typing_extensions for parameter 'value'"):
         kb.Tool(take)

@@ -22,6 +22,7 @@ from koogbook.messages.ledger import Ledger
 from koogbook.messages.message import Message
 from koogbook.messages.model import LLModel
 from koogbook.trace import TraceDecoder, TraceEncoder, decode_event, encode_event
+from koogbook.trace.shared import SharedOut
 
 STORY = [kb.user(f"message {number}", id=f"m{number}") for number in range(30)]
 
@@ -253,7 +254,7 @@ def test_a_history_of_too_many_messages_is_refused() -> None:
     for line in encoder.lines(output(tuple(STORY[:2]))):
         decoder.event(line)
     digests = [one.digest for one in STORY[:2]]
-    with pytest.raises(TraceError, match="more than 1,000,000 messages is not read"):
+    with pytest.raises(TraceError, match="more than 1,002 messages, and 2 stand in the lines before it"):
         for _ in range(20):
             known, digests = history_id(digests), digests * 2
             line = {
@@ -262,6 +263,62 @@ def test_a_history_of_too_many_messages_is_refused() -> None:
                 "of": [[known, 0, len(digests) // 2]] * 2,
             }
             decoder.event(json.dumps(line).encode())
+
+
+def test_a_history_of_too_many_pieces_is_not_put_together() -> None:
+    """It is refused as soon as it is too long, whatever else it is of. [AGT-03]"""
+    from koogbook.trace.shared import history_id
+
+    encoder, decoder = TraceEncoder(), TraceDecoder()
+    for line in encoder.lines(output(tuple(STORY[:2]))):
+        decoder.event(line)
+    known = history_id(one.digest for one in STORY[:2])
+    pieces = [*[[known, 0, 2]] * 600, "what is not reached"]
+    line = {"type": "koogbook.messages", "id": "0" * 32, "of": pieces}
+
+    with pytest.raises(TraceError, match="more than 1,002 messages"):
+        decoder.event(json.dumps(line).encode())
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_history_that_repeats_itself_very_often_comes_back(path: Path, kind: Any) -> None:
+    """It stands message by message, so that the file can be read. [AGT-03]"""
+    events = [output(kind(STORY[:1] * 1_001)), output(kind(STORY[:1] * 1_002)), output(kind(STORY[:2] * 600))]
+
+    assert kb.load_trace(kb.save_trace(events, path)) == tuple(events)
+
+
+def test_histories_that_grow_by_turns_come_back(path: Path) -> None:
+    """Each goes on from its own, also where they have begun as one, and where one is cut. [AGT-03]"""
+    stories: list[list[Message]] = [STORY[:3], STORY[:3], STORY[10:12], STORY[10:11]]
+    events: list[Event] = []
+    for number in range(12):
+        for turn, story in enumerate(stories):
+            story.append(kb.user("hello", id=f"t{turn}-{number}", time=TIME))
+            events.append(request(story))
+        if number == 6:
+            del stories[0][2:5]
+    events += [request(story[:4]) for story in stories]
+
+    assert kb.load_trace(kb.save_trace(events, path)) == tuple(events)
+
+
+def test_of_a_growing_history_only_what_is_new_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call costs the same, however many messages stand before it. [AGT-03]"""
+    looked_at: list[str] = []
+    inner = SharedOut._written
+
+    def counted(shared: SharedOut, message: Message) -> bytes:
+        looked_at.append(message.id)
+        return inner(shared, message)
+
+    monkeypatch.setattr(SharedOut, "_written", counted)
+    encoder = TraceEncoder()
+    for event in growing(60):
+        encoder.lines(event)
+
+    # The first message stands alone, and then in the first history.
+    assert looked_at == ["m000000", *(f"m{number:06}" for number in range(60))]
 
 
 def test_an_event_alone_holds_its_messages() -> None:

@@ -13,7 +13,7 @@ from traced_runs import crosser, travelled, traveller
 import koogbook as kb
 from koogbook.agents.traced_run import TracedRun, load_run, run_of
 from koogbook.errors import ProviderError, TraceError
-from koogbook.events import Event, LLMCallFailed, RunCompleted, RunFailed, RunStarting
+from koogbook.events import Event, LLMCallFailed, LLMCallStarting, RunCompleted, RunFailed, RunStarting
 from koogbook.llm.call_record import Calls, calls_of
 from koogbook.llm.retrying import RetryingExecutor
 from koogbook.pipeline import Interceptor
@@ -205,3 +205,19 @@ async def test_every_event_of_a_cancelled_run_has_its_reason(make: Callable[...,
 
     assert [event.cancelled for event in events if isinstance(event, RunFailed)] == [True]
     assert [event for event in events if isinstance(event, LLMCallFailed)] == []
+
+
+@pytest.mark.parametrize("changes", [5, [1], "abc", {"a": 1}, [{"a": 1}]])
+async def test_what_is_no_list_of_changes_is_refused_where_the_calls_are_read(
+    path: Path, changes: Any
+) -> None:
+    """A trace that was changed by hand may hold anything there. [AGT-03]"""
+    run = await travelled(traveller())
+    events = [
+        replace(event, changes=changes) if isinstance(event, LLMCallStarting) else event
+        for event in run.events
+    ]
+    back = load_run(kb.save_trace(events, path))
+
+    with pytest.raises(TraceError, match=r"What was done to request 1 .* is no list of changes"):
+        _ = back.calls

@@ -99,11 +99,17 @@ class InstalledOpenTelemetry(Listening):
         self._make = RunSpans
         self._tracer = provider.get_tracer("koogbook", schema_url=SCHEMA_URL)
         self._content = config.capture_content
+        self._closed = False
         self._runs: dict[str, RunSpans] = {}
         super().__init__("OpenTelemetry", [Subscription(self._take, (), config.on_handler_error)])
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarting):
+            if self._closed:
+                raise FeatureInstallError(
+                    "Its exporter is shut down, since its agent is closed. Of this run no span is made. Make a new "
+                    "agent."
+                )
             self._runs[event.run_id] = self._make(self._tracer, content=self._content)
         spans = self._runs.get(event.run_id)
         if isinstance(event, RunCompleted | RunFailed):
@@ -114,6 +120,7 @@ class InstalledOpenTelemetry(Listening):
     async def close(self) -> None:
         """Hand on what is left, where the provider is the feature's own; any other belongs to whoever made it."""
         if self._own is not None:
+            self._closed = True
             # It may wait for the other side: that is not to hold up other runs.
             await asyncio.to_thread(self._shut_down)
 

@@ -53,6 +53,8 @@ from koogbook.features.open_telemetry.told import (
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
 
+_LONGEST_NAME = 64  # of a tool, characters
+
 
 class RunSpans:
     """The spans of one run, as far as it has come.
@@ -60,7 +62,7 @@ class RunSpans:
     ``content`` says that they hold messages, arguments, results and the texts of errors.
     """
 
-    __slots__ = ("_content", "_first_frame", "_open", "_run", "_standing", "_tracer", "_usage")
+    __slots__ = ("_content", "_first_frame", "_offered", "_open", "_run", "_standing", "_tracer", "_usage")
 
     def __init__(self, tracer: Tracer, *, content: bool) -> None:
         self._tracer = tracer
@@ -71,6 +73,8 @@ class RunSpans:
         #: By path: the keys of the spans that what happens there can stand in.
         self._standing: dict[str, list[Key]] = {}
         self._first_frame: set[int] = set()
+        #: Names of tools that a model was told of.
+        self._offered: set[str] = set()
         self._usage = [0, 0]
 
     def take(self, event: Event) -> None:
@@ -116,7 +120,7 @@ class RunSpans:
                 self._close(tool_key(event), event, error=event.error, cancelled=event.cancelled)
             case ToolValidationFailed():
                 if tool_key(event) not in self._open:
-                    self._tool_starts(event)
+                    self._tool_starts(event, begun=False)
                 self._close(tool_key(event), event, error=f"ToolValidationFailed: {event.error}")
             case _:
                 self._is_noted(event)
@@ -185,6 +189,7 @@ class RunSpans:
         if isinstance(event, LLMStreamingStarting):
             attributes[names.REQUEST_STREAM] = True
         if isinstance(request, Request):
+            self._offered.update(tool.name for tool in request.tools)
             attributes |= self._asked(request)
         if self._run is not None:
             set_attributes(self._run, {one: attributes[one] for one in (names.PROVIDER, names.REQUEST_MODEL)})
@@ -230,16 +235,20 @@ class RunSpans:
             self._usage[1] += event.usage.output_tokens or 0
         self._close(("call", event.call), event, attributes)
 
-    def _tool_starts(self, event: ToolCallStarting | ToolValidationFailed) -> None:
+    def _tool_starts(self, event: ToolCallStarting | ToolValidationFailed, *, begun: bool = True) -> None:
+        # Of a call that was refused the name may be anything: the model wrote it, as it does arguments.
+        known = begun or self._content or event.tool in self._offered
+        name = event.tool if known else None
         attributes: Attributes = {
             names.OPERATION: names.EXECUTE_TOOL,
-            names.TOOL_NAME: event.tool,
+            names.TOOL_NAME: None if name is None else name[:_LONGEST_NAME],
             names.TOOL_TYPE: "function",
             names.TOOL_CALL_ID: event.call_id,
         }
         if self._content:
             attributes[names.TOOL_CALL_ARGUMENTS] = event.args or None
-        self._begin(tool_key(event), f"{names.EXECUTE_TOOL} {event.tool}", event, attributes)
+        title = f"{names.EXECUTE_TOOL} {(name or '')[:_LONGEST_NAME]}".rstrip()
+        self._begin(tool_key(event), title, event, attributes)
 
     # ------------------------------------------------------------------------------------- what is no span of its own
 

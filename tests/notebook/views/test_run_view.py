@@ -71,6 +71,29 @@ async def test_the_figures_are_those_of_the_run() -> None:
     }
 
 
+async def test_the_figures_and_the_report_have_the_same_tokens() -> None:
+    """Estimates where nothing was counted; what came from the cache cost nothing, and is no call. [NBK-04]"""
+    ask = kb.strategy("ask", input=str, output=str)
+
+    @ask.node
+    async def twice(ctx: kb.Context, text: str) -> str:
+        for _ in range(2):
+            async with ctx.llm.write_session() as session:
+                session.clear_history()
+                session.append(kb.user(text))
+                reply = await session.request()
+        return reply.text
+
+    ask.start >> twice >> ask.finish
+    executor = kb.CachedExecutor(kb.ScriptedExecutor(["Rain and wind."]))
+    run = await kb.Agent(executor, "offline", ask).run("How is the weather?")
+    figures = dict(view_of(run).state.figures)
+
+    assert figures["model calls"] == "1"
+    assert int(figures["tokens in"]) > 0
+    assert f"{figures['tokens in']} tokens in, {figures['tokens out']} out" in str(run.report())
+
+
 async def test_a_run_that_is_over_shows_its_output() -> None:
     """In every form. [NBK-10]"""
     view = view_of(await agent_of(trip()).run("To Rome"))

@@ -13,12 +13,11 @@ from koogbook.events import (
     CheckpointSaved,
     CompressionCompleted,
     Event,
-    LLMCallCompleted,
-    LLMCallStarting,
     LLMStreamingCompleted,
     LLMStreamingFailed,
     LLMStreamingFrame,
 )
+from koogbook.llm.usage import usage_of_all
 from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.lock_view.state import LockState, lock_state, with_selection
@@ -97,14 +96,10 @@ def _writing(events: Sequence[Event]) -> str:
 
 
 def _figures(run: Run, events: Sequence[Event], max_iterations: int) -> tuple[tuple[str, str], ...]:
-    calls = tokens_in = tokens_out = checkpoints = saved = 0
+    spent = usage_of_all(run.calls)  # as the report has it
+    checkpoints = saved = 0
     for event in events:
         match event:
-            case LLMCallStarting():
-                calls += 1
-            case LLMCallCompleted(usage=usage) if usage is not None:
-                tokens_in += usage.input_tokens or 0
-                tokens_out += usage.output_tokens or 0
             case CheckpointSaved():
                 checkpoints += 1
             case CompressionCompleted(ledger=ledger) if ledger.status == "applied":
@@ -114,9 +109,9 @@ def _figures(run: Run, events: Sequence[Event], max_iterations: int) -> tuple[tu
         ("messages", thousands(len(run.prompt))),
         ("prompt tokens", thousands(run.prompt.tokens)),
         ("compressed by", thousands(saved)),
-        ("model calls", thousands(calls)),
-        ("tokens in", thousands(tokens_in)),
-        ("tokens out", thousands(tokens_out)),
+        ("model calls", thousands(spent.calls)),
+        ("tokens in", thousands(spent.input_tokens)),
+        ("tokens out", thousands(spent.output_tokens)),
         ("checkpoints", thousands(checkpoints)),
     )
 
