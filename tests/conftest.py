@@ -15,6 +15,7 @@ from koogbook import clock
 
 settings.register_profile(
     "koogbook",
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

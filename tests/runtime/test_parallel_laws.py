@@ -165,7 +165,7 @@ def test_append_all_has_every_message_once_in_order(
     assert len({message.id for message in done.prompt.messages}) == len(done.prompt)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(lists_of_plans, starts, st.sampled_from(["error", "last", "first"]))
 def test_a_union_is_that_of_dicts(
     branches: list[Plan], start: dict[str, list[int]], on_conflict: str
