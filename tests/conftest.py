@@ -21,6 +21,20 @@ settings.register_profile(
 )
 settings.load_profile("koogbook")
 
+#: So many examples at most of each law, whatever it asks for: the whole suite has to end in time on two cores. With
+#: KOOGBOOK_EXAMPLES=1000 a law is looked at more closely.
+_MOST_EXAMPLES = int(os.environ.get("KOOGBOOK_EXAMPLES", "60"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep laws to the number of examples that there is time for."""
+    for item in items:
+        function = getattr(item, "obj", None)
+        function = getattr(function, "__func__", function)
+        given = getattr(function, "_hypothesis_internal_use_settings", None)
+        if given is not None and given.max_examples > _MOST_EXAMPLES:
+            function._hypothesis_internal_use_settings = settings(given, max_examples=_MOST_EXAMPLES)
+
 
 @pytest.fixture
 def fixed_clock() -> Iterator[clock.FixedClock]:
