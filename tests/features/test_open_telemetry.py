@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from golden_events import golden_events
 from msgspec.structs import replace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
 from traced_runs import answers, crosser, travelled, traveller
 
 import koogbook as kb
@@ -17,18 +21,10 @@ from koogbook.agents.run import Run
 from koogbook.errors import ProviderError
 from koogbook.events import CheckpointSaved, LLMCallCompleted, RunStarting
 from koogbook.features.open_telemetry import OpenTelemetry
-from koogbook.llm.retrying import RetryingExecutor
-from koogbook.tools.tool import ToolException
-
-pytest.importorskip("opentelemetry.sdk.trace", reason="the extra otel is not installed")
-
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode
-
 from koogbook.features.open_telemetry.spans import RunSpans
 from koogbook.features.open_telemetry.told import time_of
+from koogbook.llm.retrying import RetryingExecutor
+from koogbook.tools.tool import ToolException
 
 Spans = list[ReadableSpan]
 

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from traced_runs import travelled, traveller
 
 import koogbook as kb
@@ -14,15 +19,6 @@ from koogbook.errors import FeatureInstallError
 from koogbook.events import Event
 from koogbook.features.open_telemetry import OpenTelemetry, names
 from koogbook.features.open_telemetry.content import messages_text, value_text
-
-pytest.importorskip("opentelemetry.sdk.trace", reason="the extra otel is not installed")
-
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
-
 from koogbook.features.open_telemetry.spans import RunSpans
 
 
