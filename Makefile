@@ -4,6 +4,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 FILE   ?=
 INDEX  ?= 0
+# So many processes run the tests: those that wait for a browser or a kernel leave a core to others.
+WORKERS ?= 3
+
+# The tests start many processes: without its bytecode each of them would compile all anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo lab test oldest notebooks check bench clean
 
@@ -15,14 +20,14 @@ lab: $(VENV)/.lab
 	$(BIN)/koogbook lab
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not alone"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore-glob='*/test_limits_*.py'
+	$(BIN)/python -m pytest tests/*/test_limits_*.py
 	KOOGBOOK_STATIC=1 $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 notebooks
 
 # What runs in a kernel once more, with an older ipykernel, whose clicks come on another thread; it stands in a folder of
 # its own before the newer one.
 oldest: $(VENV)-oldest/.test
-	PYTHONPATH=$(VENV)-oldest $(BIN)/python -m pytest tests/notebook/test_kernel.py tests/notebook/test_frame.py tests/notebook/test_extension.py
+	PYTHONPATH=$(VENV)-oldest $(BIN)/python -m pytest -n 2 --dist loadfile tests/notebook/test_kernel.py tests/notebook/test_frame.py tests/notebook/test_extension.py tests/notebook/test_limits_of_interrupts.py
 
 # Run the notebooks anew and keep their outputs.
 notebooks: $(VENV)/.test
@@ -31,7 +36,7 @@ notebooks: $(VENV)/.test
 check: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 bench: $(VENV)/.test
 	$(BIN)/python tests/benchmarks/run.py

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab_pages import Lab, running_lab
 
 _PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 _QUIET = [
@@ -73,23 +74,36 @@ def artefacts() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A running JupyterLab, one for all files: it takes seconds to start, and each notebook has a folder of its own."""
+    with running_lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def free_pages(chromium: Any) -> list[Any]:
+    """Pages that no test looks at just now; a new one takes longer than most tests."""
+    return []
+
+
 @pytest.fixture
-def chromium_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+def chromium_page(chromium: Any, free_pages: list[Any]) -> Iterator[Callable[..., Any]]:
     """A function that shows a document and gives the page: ``chromium_page(html, width=640, theme="dark")``."""
-    contexts = []
+    pages = []
 
     def show(html: str, *, width: int = 1100, theme: str = "light") -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=theme, java_script_enabled=True
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = free_pages.pop() if free_pages else chromium.new_context().new_page()
+        pages.append(page)
+        page.goto("about:blank")  # so that nothing of the document before is left
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=theme)
+        page.mouse.move(0, 0)
         page.set_content(html)
         return page
 
     yield show
-    for context in contexts:
-        context.close()
+    free_pages += pages
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from urllib.error import URLError
 
@@ -22,6 +24,22 @@ _READY = """
   return panel?.title?.label === name && session?.isReady && session.session?.kernel?.connectionStatus === 'connected'
     && session.session.kernel.status === 'idle' && panel.content?.widgets?.length > 0;
 }
+"""
+#: Milliseconds from a click until the view has changed.
+_CLICK = """
+([index, selector, place]) => new Promise((resolve, reject) => {
+  const top = document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.kb-root');
+  const target = [...top.querySelectorAll(selector)].at(place);
+  const started = performance.now();
+  const observer = new MutationObserver(() => {
+    observer.disconnect(); requestAnimationFrame(() => resolve(performance.now() - started));
+  });
+  const what = { childList: true, subtree: true, characterData: true,
+    attributeFilter: ['aria-pressed', 'aria-checked', 'class'] };
+  observer.observe(top, what);
+  setTimeout(() => reject(new Error('nothing changed')), 8000);
+  target.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+})
 """
 _FIRE = """
 (command) => {
@@ -55,6 +73,33 @@ class Lab:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
+    @contextmanager
+    def opened(
+        self, source: Path | Sequence[str], chromium: Any, *, width: int = 1400
+    ) -> Iterator[OpenNotebook]:
+        """A notebook of a file or of these cells, run to its end in a folder of its own; its kernels end with it."""
+        folder = Path(mkdtemp(dir=self.folder))
+        if isinstance(source, Path):
+            path = Path(shutil.copy(source, folder))
+        else:
+            path = write_notebook(folder / "views.ipynb", source)
+        context = chromium.new_context(viewport={"width": width, "height": 1000})
+        try:
+            notebook = OpenNotebook(self, context.new_page(), f"{folder.name}/{path.name}")
+            notebook.open()
+            notebook.run_all()
+            yield notebook
+        finally:
+            context.close()
+            self._end_kernels()
+
+    def _end_kernels(self) -> None:
+        with urllib.request.urlopen(f"{self.url}/api/kernels", timeout=20) as answer:
+            running = json.load(answer)
+        for kernel in running:
+            end = urllib.request.Request(f"{self.url}/api/kernels/{kernel['id']}", method="DELETE")
+            urllib.request.urlopen(end, timeout=20).close()
+
 
 @contextmanager
 def running_lab(folder: Path, *, static: bool = False) -> Iterator[Lab]:
@@ -83,6 +128,7 @@ def running_lab(folder: Path, *, static: bool = False) -> Iterator[Lab]:
         *("--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}"),
         *("--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
         *("--ServerApp.terminals_enabled=False", "--LabApp.expose_app_in_browser=True"),
+        "--ServerApp.disable_check_xsrf=True",  # kernels are ended over HTTP
     ]
     with (own / "server.log").open("w") as log:
         server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -152,14 +198,18 @@ class OpenNotebook:
         self.command("notebook:run-all-cells", wait=wait, timeout=timeout)
 
     def theme(self, name: str) -> None:
-        """``Light`` or ``Dark``."""
+        """``Light`` or ``Dark``; when this ends, all views have taken it over."""
         self.page.evaluate(
             "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: `JupyterLab ${name}`})",
             name,
         )
         light = "true" if name == "Light" else "false"
         self.page.wait_for_selector(f'body[data-jp-theme-light="{light}"]', timeout=20_000, state="attached")
-        self.page.wait_for_timeout(700)
+        self.page.wait_for_function(
+            "theme => [...document.querySelectorAll('.kb-root')].every(one => one.dataset.theme === theme)",
+            arg=name.lower(),
+        )
+        self.page.wait_for_timeout(200)  # for colours that change slowly
 
     def cell(self, index: int) -> Any:
         """A cell, from 0."""
@@ -169,6 +219,11 @@ class OpenNotebook:
         """What stands under a cell."""
         text: str = self.cell(index).locator(".jp-OutputArea").inner_text()
         return text
+
+    def clicked(self, cell: int, selector: str, place: int = 0) -> float:
+        """Click something in the view of a cell; milliseconds until the view has changed."""
+        took: float = self.page.evaluate(_CLICK, [cell, selector, place])
+        return took
 
     def prompts(self) -> list[str]:
         """The numbers at the code cells, as they are shown: ``[1]:``."""
@@ -194,9 +249,9 @@ class OpenNotebook:
         page = self.page
         self.theme(theme)
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(700)
+        page.wait_for_timeout(300)
         roots = page.locator(".kb-root")
-        stem = self.name.removesuffix(".ipynb").partition("_")[2]
+        stem = Path(self.name).stem.partition("_")[2] or "views"
         for place in range(roots.count()):
             root = roots.nth(place)
             root.scroll_into_view_if_needed()
@@ -218,13 +273,13 @@ class OpenNotebook:
         from axe_playwright_python.sync_playwright import Axe
 
         self.theme(theme)
-        results = Axe().run(self.page, context={"include": [[".kb-root"]]})
+        wanted = {"resultTypes": ["violations"]}  # of all else the rules are enough
+        results = Axe().run(self.page, context={"include": [[".kb-root"]]}, options=wanted)
         serious = [
             (found["id"], found["nodes"][0]["html"][:200], found["nodes"][0]["failureSummary"][:300])
             for found in results.response["violations"]
             if found["impact"] in ("serious", "critical")
         ]
-        self.theme("Light")
         return serious, {found["id"] for found in results.response["passes"]}
 
     def save(self) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_pages import OpenNotebook, running_lab
+from lab_pages import Lab, OpenNotebook
 
 CHAPTERS = [
     path
@@ -18,20 +17,11 @@ CHAPTERS = [
 
 
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Any
-) -> Iterator[OpenNotebook]:
+def chapter(request: pytest.FixtureRequest, lab: Lab, chromium: Any) -> Iterator[OpenNotebook]:
     """A chapter, opened and run to its end."""
-    folder = tmp_path_factory.mktemp("chapter")
-    shutil.copy(request.param, folder)
-    with running_lab(folder) as lab:
-        context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-        opened = OpenNotebook(lab, context.new_page(), request.param.name)
-        opened.open()
-        opened.run_all()
+    with lab.opened(request.param, chromium) as opened:
         opened.page.evaluate("window.jupyterapp.shell.collapseLeft()")
         yield opened
-        context.close()
 
 
 def test_it_runs_from_the_first_cell_to_the_last(chapter: OpenNotebook) -> None:
@@ -42,16 +32,15 @@ def test_it_runs_from_the_first_cell_to_the_last(chapter: OpenNotebook) -> None:
     assert (chapter.failures(), chapter.outside, chapter.complaints) == (0, [], [])
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-@pytest.mark.parametrize("width", [1400, 720], ids=["wide", "narrow"])
+@pytest.mark.parametrize(("theme", "width"), [("Light", 1400), ("Dark", 720)], ids=["wide", "narrow"])
 def test_its_views_look_right(
     chapter: OpenNotebook, collisions: Any, artefacts: Path, theme: str, width: int
 ) -> None:
-    """In both themes and at both widths: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
+    """Wide and light, narrow and dark: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
     assert chapter.look(theme, width, artefacts, collisions) == ([theme.lower()], 0, [], [])
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_axe_finds_nothing_serious(chapter: OpenNotebook, theme: str) -> None:
     """Names, roles, contrast and the rest, as a machine can check them, in every live view. [NBK-11]"""
     serious, looked_at = chapter.serious(theme)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_pages import OpenNotebook, running_lab
+from lab_pages import Lab, OpenNotebook
 
 QUICKSTART = Path(__file__).parents[2] / "notebooks" / "00_quickstart.ipynb"
 
 
 @pytest.fixture(scope="module")
-def quickstart(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[OpenNotebook]:
+def quickstart(lab: Lab, chromium: Any) -> Iterator[OpenNotebook]:
     """The quickstart, opened and run to its end."""
-    folder = tmp_path_factory.mktemp("quickstart")
-    shutil.copy(QUICKSTART, folder)
-    with running_lab(folder) as lab:
-        context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-        opened = OpenNotebook(lab, context.new_page(), QUICKSTART.name)
-        opened.open()
-        opened.run_all()
+    with lab.opened(QUICKSTART, chromium) as opened:
         opened.page.evaluate("window.jupyterapp.shell.collapseLeft()")
         yield opened
-        context.close()
 
 
 def shown(quickstart: OpenNotebook) -> list[str]:
@@ -110,16 +102,15 @@ def test_the_checkpoints_say_whom_the_last_change_concerns(quickstart: OpenNoteb
     assert "2 not resumable" in (table.text_content() or "")
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-@pytest.mark.parametrize("width", [1400, 720], ids=["wide", "narrow"])
+@pytest.mark.parametrize(("theme", "width"), [("Light", 1400), ("Dark", 720)], ids=["wide", "narrow"])
 def test_it_looks_right(
     quickstart: OpenNotebook, collisions: Any, artefacts: Path, theme: str, width: int
 ) -> None:
-    """In both themes and at both widths: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
+    """Wide and light, narrow and dark: nothing overlaps, nothing sticks out; the pictures are kept. [NBK-11]"""
     assert quickstart.look(theme, width, artefacts, collisions) == ([theme.lower()], 0, [], [])
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_axe_finds_nothing_serious(quickstart: OpenNotebook, theme: str) -> None:
     """Names, roles, contrast and the rest, as a machine can check them, in every live view. [NBK-11]"""
     serious, looked_at = quickstart.serious(theme)

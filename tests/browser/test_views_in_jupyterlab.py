@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
-from lab_pages import Lab, OpenNotebook, running_lab, write_notebook
+from lab_pages import Lab, OpenNotebook
 
 BUILD = """\
 import asyncio
@@ -33,25 +32,6 @@ async def answer(ctx: kb.Context, text: str) -> str:
 trip.start >> plan >> answer >> trip.finish
 agent = kb.Agent(kb.OfflineExecutor(), "offline", trip).install(kb.Persistence(storage=kb.MemoryCheckpoints()))
 """
-LARGE = """\
-big = kb.strategy("big", input=str, output=str)
-async def same(ctx, text: str) -> str:
-    return text
-rows = [[big.node(name=f"n{row}_{column}")(same) for column in range(20)] for row in range(24)]
-for column in range(20):
-    big.edge(big.start, rows[0][column], when=lambda text: False, label=f"to {column}")
-    for row in range(23):
-        rows[row][column] >> rows[row + 1][column]
-    rows[23][column] >> big.finish
-big.start >> rows[0][0]
-kb.graph(big)
-"""
-LONG = """\
-before = [(kb.user, kb.assistant)[at % 2](f"message {at} about museum {at % 7} " * 8) for at in range(2_000)]
-done = await kb.compress(before, kb.WholeHistory(keep_last=100), executor=kb.ExtractiveExecutor())
-long = done.diff(must_keep=["museum 3"])
-long
-"""
 CELLS = [
     BUILD,
     "view = kb.graph(trip)\nview",
@@ -60,54 +40,16 @@ CELLS = [
     "kb.graph(run, selected='answer')",
     "kb.locks(run)",
     "kb.checkpoints(agent, 'chat-1')",
-    LARGE,
-    LONG,
     "wait = 2.0\nrun = await kb.watch(agent, 'again', 'chat-2')\nwait = 0.0",
 ]
-GRAPH, TWIN, RUN, OF_RUN, LOCKS, CHECKPOINTS, BIG, DIFF, SLOW = range(1, 10)
-
-#: Milliseconds from a click until the view has changed.
-CLICK = """
-([index, selector, place]) => new Promise((resolve, reject) => {
-  const cell = document.querySelectorAll('.jp-Notebook .jp-Cell')[index];
-  const top = cell.querySelector('.kb-root');
-  const target = [...top.querySelectorAll(selector)].at(place);
-  const started = performance.now();
-  const observer = new MutationObserver(() => {
-    observer.disconnect(); requestAnimationFrame(() => resolve(performance.now() - started));
-  });
-  const what = { childList: true, subtree: true, characterData: true, attributeFilter: ['aria-pressed', 'class'] };
-  observer.observe(top, what);
-  setTimeout(() => reject(new Error('nothing changed')), 8000);
-  target.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-})
-"""
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A running JupyterLab."""
-    folder = tmp_path_factory.mktemp("lab")
-    write_notebook(folder / "views.ipynb", CELLS)
-    with running_lab(folder) as running:
-        yield running
+GRAPH, TWIN, RUN, OF_RUN, LOCKS, CHECKPOINTS, SLOW = range(1, 8)
 
 
 @pytest.fixture(scope="module")
 def notebook(lab: Lab, chromium: Any) -> Iterator[OpenNotebook]:
     """A notebook with all views, run to its end."""
-    context = chromium.new_context(viewport={"width": 1300, "height": 1000})
-    opened = OpenNotebook(lab, context.new_page(), "views.ipynb")
-    opened.open()
-    opened.run_all()
-    yield opened
-    context.close()
-
-
-def clicked(notebook: OpenNotebook, cell: int, selector: str, place: int = 0) -> float:
-    """Click something in the view of a cell; milliseconds until the view has changed."""
-    took: float = notebook.page.evaluate(CLICK, [cell, selector, place])
-    return took
+    with lab.opened(CELLS, chromium, width=1300) as opened:
+        yield opened
 
 
 def test_every_cell_ran_and_every_view_is_drawn(notebook: OpenNotebook) -> None:
@@ -120,8 +62,6 @@ def test_every_cell_ran_and_every_view_is_drawn(notebook: OpenNotebook) -> None:
         OF_RUN: "Strategy graph",
         LOCKS: "Lock view",
         CHECKPOINTS: "Checkpoints",
-        BIG: "Strategy graph",
-        DIFF: "Prompt diff",
     }.items():
         assert notebook.cell(cell).locator(".kb-root .kb-title").first.text_content() == title
 
@@ -145,7 +85,7 @@ def test_what_a_model_writes_runs_nothing(notebook: OpenNotebook) -> None:
 
 def test_a_click_on_a_node_opens_its_panel_in_every_view_of_the_strategy(notebook: OpenNotebook) -> None:
     """The picture navigates, and views of one object agree. [NBK-05] [NBK-11]"""
-    clicked(notebook, GRAPH, "svg [data-do=select]", 1)
+    notebook.clicked(GRAPH, "svg [data-do=select]", 1)
     twin = notebook.cell(TWIN).locator(".kb-root .kb-panel-title")
     twin.wait_for()
 
@@ -187,43 +127,6 @@ def test_the_keyboard_alone_reaches_everything_in_a_view(notebook: OpenNotebook)
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize(
-    ("cell", "selector"), [(BIG, "svg [data-do=select]"), (DIFF, "[data-do=select]")], ids=["graph", "diff"]
-)
-def test_a_click_in_a_large_view_is_answered_within_200_ms(
-    notebook: OpenNotebook, cell: int, selector: str
-) -> None:
-    """Five hundred nodes and two thousand messages stay usable: the median of nine clicks. [NBK-05] [NBK-07]"""
-    times = [clicked(notebook, cell, selector, place) for place in range(3, 12)]
-
-    assert median(times) <= 200, times
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("cell", [BIG, DIFF], ids=["graph", "diff"])
-def test_a_large_view_is_drawn_within_two_seconds(notebook: OpenNotebook, cell: int) -> None:
-    """From running its cell to the first picture: the better of two. [NBK-05] [NBK-07]"""
-    draw = """
-    index => new Promise((resolve) => {
-      const app = window.jupyterapp, panel = app.shell.currentWidget.content;
-      panel.activeCellIndex = index; panel.deselectAll();
-      const place = document.querySelectorAll('.jp-Notebook .jp-Cell')[index];
-      const before = place.querySelector('.kb-root');
-      const started = performance.now();
-      const check = () => { const now = place.querySelector('.kb-root .kb-title');
-        const drawn = now && place.querySelector('.kb-root') !== before;
-        if (drawn) requestAnimationFrame(() => resolve(performance.now() - started));
-        else setTimeout(check, 10); };
-      app.commands.execute('notebook:run-cell'); check();
-    })
-    """
-    notebook.page.evaluate("window.jupyterapp.shell.currentWidget.content.mode = 'command'")
-    times = [notebook.page.evaluate(draw, cell) for _ in range(2)]
-
-    assert min(times) <= 2_000, times
-
-
 def test_the_node_that_runs_is_lit_while_the_cell_runs(notebook: OpenNotebook) -> None:
     """The panel moves before the cell has ended, and ends as a picture. [NBK-04] [NBK-10a]"""
     page = notebook.page
@@ -251,22 +154,23 @@ def test_saving_and_opening_again_shows_pictures_and_no_error(
     lab: Lab, notebook: OpenNotebook, chromium: Any
 ) -> None:
     """A saved notebook holds no widget; opened without its kernel it reads as it was, twice over. [NBK-10a] [KB-135]"""
-    clicked(notebook, GRAPH, "svg [data-do=select]", 2)  # what is saved is what is seen then
+    notebook.clicked(GRAPH, "svg [data-do=select]", 2)  # what is saved is what is seen then
     notebook.page.wait_for_timeout(1_800)
     saved = notebook.save()
     picture = "".join(saved["cells"][GRAPH]["outputs"][0]["data"]["text/plain"])
     mimes = {mime for cell in saved["cells"] for output in cell["outputs"] for mime in output.get("data", {})}
     live = notebook.page.locator(".kb-root").count()
-    (lab.folder / "again.ipynb").write_text(json.dumps(saved), encoding="utf-8")
+    name = notebook.name.replace("views", "again")
+    (lab.folder / name).write_text(json.dumps(saved), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1300, "height": 1000})
-    again = OpenNotebook(lab, context.new_page(), "again.ipynb")
+    again = OpenNotebook(lab, context.new_page(), name)
     again.open()
     text = again.page.locator(".jp-Notebook").text_content()
     pictures = again.page.locator(".jp-OutputArea-output img[alt^='Strategy graph trip']").count()
     second = again.save()
     context.close()
 
-    assert ("application/vnd.jupyter.widget-view+json" in mimes, live >= 6) == (False, True)
+    assert ("application/vnd.jupyter.widget-view+json" in mimes, live >= 4) == (False, True)
     assert ("Error displaying widget" in text, pictures >= 3, second["cells"] == saved["cells"]) == (
         False,
         True,
@@ -300,6 +204,9 @@ def test_a_restarted_kernel_is_said_and_the_picture_stays(notebook: OpenNotebook
     page.locator(".jp-Dialog button.jp-mod-accept").click()
     stale = notebook.cell(GRAPH).locator(".kb-stale")
     stale.wait_for(state="visible", timeout=20_000)
+    page.wait_for_function(
+        "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+    )
 
     assert "Run the cell again" in stale.text_content()
     assert notebook.cell(GRAPH).locator("svg [data-do=select]").count() == 4

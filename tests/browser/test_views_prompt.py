@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, count
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
-from lab_pages import Lab, OpenNotebook, running_lab, write_notebook
+from lab_pages import Lab, OpenNotebook
 from prompt_stories import story
 
 import koogbook as kb
@@ -161,15 +160,6 @@ fixed = clock.FixedClock()
 with clock.use(fixed):
     run = await rich_run(fixed)
 """
-LONG = """\
-from koogbook.messages.message import assistant, tool_result, user
-history = [kb.system("rules")]
-for number in range(500):
-    call = kb.ToolCall("find", f'{{"number": {number}}}', f"c{number}")
-    history += [user(f"message {number} about the museum " * 8), assistant(calls=[call]),
-                tool_result(call, "found " * 60), assistant(f"answer {number} " * 8)]
-prompt(history)
-"""
 SLOW = """\
 gate = asyncio.Event()
 async def reply(request):
@@ -186,68 +176,17 @@ CELLS = [
     BUILD,
     "view = prompt(run, call=4)\nview",
     "prompt(run, call=4)",
-    LONG,
     SLOW,
     "gate.set(); await going_on; None",
 ]
-FIRST, TWIN, LARGE, LIVE, END = range(1, 6)
-
-#: Milliseconds from a click until the view has changed.
-CLICK = """
-([index, selector, place]) => new Promise((resolve, reject) => {
-  const top = document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.kb-root');
-  const target = [...top.querySelectorAll(selector)].at(place);
-  const started = performance.now();
-  const observer = new MutationObserver(() => {
-    observer.disconnect(); requestAnimationFrame(() => resolve(performance.now() - started));
-  });
-  const what = { childList: true, subtree: true, characterData: true,
-    attributeFilter: ['aria-pressed', 'aria-checked', 'class'] };
-  observer.observe(top, what);
-  setTimeout(() => reject(new Error('nothing changed')), 8000);
-  target.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-})
-"""
-DRAW = """
-index => new Promise((resolve) => {
-  const app = window.jupyterapp, panel = app.shell.currentWidget.content;
-  panel.activeCellIndex = index; panel.deselectAll();
-  const place = document.querySelectorAll('.jp-Notebook .jp-Cell')[index];
-  const before = place.querySelector('.kb-root');
-  const started = performance.now();
-  const check = () => { const now = place.querySelector('.kb-root .kb-title');
-    const drawn = now && place.querySelector('.kb-root') !== before;
-    if (drawn) requestAnimationFrame(() => resolve(performance.now() - started));
-    else setTimeout(check, 10); };
-  app.commands.execute('notebook:run-cell'); check();
-})
-"""
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A running JupyterLab."""
-    folder = tmp_path_factory.mktemp("lab")
-    write_notebook(folder / "0_prompt.ipynb", CELLS[:-1])
-    with running_lab(folder) as running:
-        yield running
+FIRST, TWIN, LIVE, END = range(1, 5)
 
 
 @pytest.fixture(scope="module")
 def notebook(lab: Lab, chromium: Any) -> Iterator[OpenNotebook]:
     """A notebook with all views, run to its end."""
-    context = chromium.new_context(viewport={"width": 1300, "height": 1000})
-    opened = OpenNotebook(lab, context.new_page(), "0_prompt.ipynb")
-    opened.open()
-    opened.run_all()
-    yield opened
-    context.close()
-
-
-def clicked(notebook: OpenNotebook, cell: int, selector: str, place: int = 0) -> float:
-    """Click something in the view of a cell; milliseconds until the view has changed."""
-    took: float = notebook.page.evaluate(CLICK, [cell, selector, place])
-    return took
+    with lab.opened(CELLS[:-1], chromium, width=1300) as opened:
+        yield opened
 
 
 def status(notebook: OpenNotebook, cell: int) -> str:
@@ -269,17 +208,16 @@ def wait_for_status(notebook: OpenNotebook, cell: int, words: str) -> None:
 def test_every_prompt_is_drawn_without_a_complaint(notebook: OpenNotebook) -> None:
     """And nothing leaves the machine, and nothing that a user wrote runs. [NBK-11]"""
     titles = [
-        notebook.cell(cell).locator(".kb-root .kb-title").first.text_content()
-        for cell in (FIRST, TWIN, LARGE, LIVE)
+        notebook.cell(cell).locator(".kb-root .kb-title").first.text_content() for cell in (FIRST, TWIN, LIVE)
     ]
     shown = notebook.cell(FIRST).locator("[data-do=select][data-value='59']").first.text_content()
 
-    assert titles == ["Prompt"] * 4
+    assert titles == ["Prompt"] * 3
     assert (notebook.complaints, notebook.outside, notebook.failures()) == ([], [], 0)
     assert "<script>alert('no')</script>" in shown
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_axe_finds_nothing_serious_in_a_prompt(notebook: OpenNotebook, theme: str) -> None:
     """Names, contrast, roles, keyboard. [NBK-11]"""
     serious, looked_at = notebook.serious(theme)
@@ -290,7 +228,7 @@ def test_axe_finds_nothing_serious_in_a_prompt(notebook: OpenNotebook, theme: st
 
 def test_a_click_on_a_message_opens_it_in_every_view_of_the_call(notebook: OpenNotebook) -> None:
     """And Escape closes it. [NBK-07] [NBK-11]"""
-    clicked(notebook, FIRST, "[data-do=select][data-value='3']")
+    notebook.clicked(FIRST, "[data-do=select][data-value='3']")
     twin = notebook.cell(TWIN).locator(".kb-root .kb-panel-title")
     twin.wait_for()
     notebook.cell(FIRST).locator("[data-do=select][data-value='3']").first.focus()
@@ -303,7 +241,7 @@ def test_a_click_on_a_message_opens_it_in_every_view_of_the_call(notebook: OpenN
 def test_a_switch_takes_a_layer_out_and_brings_it_back(notebook: OpenNotebook) -> None:
     """It says whether it is on, and what is left. [NBK-07]"""
     switch = notebook.cell(FIRST).locator("[role=switch][data-value=history]")
-    clicked(notebook, FIRST, "[role=switch][data-value=history]")
+    notebook.clicked(FIRST, "[role=switch][data-value=history]")
     off = switch.get_attribute("aria-checked")
     said = notebook.cell(FIRST).locator(".kb-band p[role=status]").text_content()
     rows = notebook.cell(FIRST).locator("[data-do=select]").count()
@@ -369,29 +307,6 @@ def test_a_call_that_comes_is_followed(notebook: OpenNotebook) -> None:
 
     assert "Call 2 of 2, in trip/ask" in before
     assert "on its way" in before
-
-
-@pytest.mark.alone
-def test_a_prompt_of_two_thousand_messages_is_drawn_within_two_seconds(notebook: OpenNotebook) -> None:
-    """From running its cell to the first picture: the better of two. [NBK-07]"""
-    notebook.page.evaluate("window.jupyterapp.shell.currentWidget.content.mode = 'command'")
-    times = [notebook.page.evaluate(DRAW, LARGE) for _ in range(2)]
-
-    assert min(times) <= 2_000, times
-
-
-@pytest.mark.alone
-def test_a_click_in_two_thousand_messages_is_answered_within_200_ms(notebook: OpenNotebook) -> None:
-    """On a message, on a switch and on a page: the median of nine each. [NBK-07]"""
-    later = [("button[data-do=page][data-value=later]", 0)] * 9
-    for clicks in (
-        [("[data-do=select]", place) for place in range(3, 12)],
-        later,
-        [("[role=switch]", 1)] * 9,
-    ):
-        times = [clicked(notebook, LARGE, selector, place) for selector, place in clicks]
-
-        assert median(times) <= 200, (clicks[0], times)
 
 
 @pytest.mark.parametrize(("theme", "width"), [("Light", 1300), ("Dark", 760)])

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from kernels import WIDGET_VIEW, Kernel, running_kernel
+from built_kernel import BUILD, TASKS, built_kernel, wait_until_something_is_shown
+from kernels import WIDGET_VIEW, Kernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-
-BUILD = [
-    "%load_ext koogbook\nimport asyncio\nimport koogbook as kb\nwait = 0.0",
-    "%koog_strategy trip --input str --output str",
-    "%%koog_node --after start\n"
-    "async def think(ctx: kb.Context, text: str) -> str:\n"
-    "    async with ctx.llm.write_session() as session:\n"
-    "        session.append(kb.user(text))\n"
-    "        await asyncio.sleep(wait)\n"
-    "    return text.upper()",
-    "%koog_edge think >> finish",
-    "%koog_agent --checkpoints memory",
-]
-TASKS = "print([task.get_name() for task in asyncio.all_tasks() if 'koogbook' in task.get_name()])"
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """A kernel in which a strategy was built by magics, cell by cell."""
-    with running_kernel(tmp_path_factory.mktemp("kernel")) as running:
-        for number, cell in enumerate(BUILD):
-            assert running.run(cell, cell_id=f"build-{number}").status == "ok"
+    with built_kernel(tmp_path_factory.mktemp("kernel")) as running:
         yield running
 
 
@@ -49,14 +33,6 @@ def asking(kernel: Kernel, code: str, **metadata: Any) -> str:
     message = kernel.client.session.msg("execute_request", content, metadata=metadata)
     kernel.client.shell_channel.send(message)
     return kernel.wait_for(message["header"]["msg_id"]).printed
-
-
-def wait_until_something_is_shown(kernel: Kernel, request: str) -> None:
-    """Until the cell has put something on the page."""
-    kind = ""
-    while kind not in ("display_data", "stream"):
-        message = kernel.client.get_iopub_msg(timeout=20)
-        kind = message["msg_type"] if message["parent_header"].get("msg_id") == request else ""
 
 
 def test_a_run_is_awaited_on_the_kernels_own_loop(kernel: Kernel) -> None:
@@ -102,28 +78,6 @@ def test_agent_run_needs_nothing_but_await(kernel: Kernel) -> None:
     )
 
     assert (ran.status, ran.printed) == ("ok", "BY HAND False\n")
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize(
-    "cell", ["%%koog_run --to stopped\nto Beijing", "print('go')\nawait agent.run('to Beijing')"]
-)
-def test_an_interrupt_stops_a_run_and_the_next_cell_works(kernel: Kernel, cell: str) -> None:
-    """Within two seconds; no task of ours is left, and the agent runs again. [KB-126]"""
-    kernel.run("wait = 60.0")
-    request = kernel.send(cell)
-    wait_until_something_is_shown(kernel, request)
-    begun = time.monotonic()
-    kernel.interrupt()
-    ran = kernel.wait_for(request, timeout=20)
-    took = time.monotonic() - begun
-    state = kernel.run(f"print(agent.last_run.state)\n{TASKS}")
-    again = kernel.run("wait = 0.0\nprint((await agent.run('next')).output)")
-
-    assert (ran.status, took < 2) == ("error", True)
-    assert ran.reply["ename"] in ("CancelledError", "KeyboardInterrupt", "UsageError")
-    assert state.printed == "cancelled\n[]\n"
-    assert again.printed == "NEXT\n"
 
 
 def test_a_run_that_was_stopped_is_kept(kernel: Kernel) -> None:
