@@ -233,6 +233,7 @@ class EventLog:
 
     __slots__ = (
         "_numbers",
+        "_raised",
         "_subscriptions",
         "acted",
         "add",
@@ -251,6 +252,7 @@ class EventLog:
         self.acted: dict[str, None] = {}
         self._subscriptions = tuple(subscriptions)
         self._numbers = itertools.count(1)
+        self._raised: list[Exception] = []
         self.add: Callable[[Event], None] = self._add if subscriptions else self.events.append
         self.add_quietly: Callable[[Event], None] = self._add_quietly if subscriptions else self.events.append
         #: What is added to the monotonic time to get the wall time.
@@ -259,6 +261,10 @@ class EventLog:
     def next_number(self) -> int:
         """The next number, from 1, by which the events of one tool call in this run are told from those of others."""
         return next(self._numbers)
+
+    def came_of_listener(self, problem: BaseException) -> bool:
+        """Whether this is what a listener of this run has raised, and no failure of what it was told of."""
+        return any(problem is raised for raised in self._raised)
 
     def emit(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
         """Record an event of this kind, now, at ``path`` (default: where the current task is).
@@ -305,6 +311,7 @@ class EventLog:
                 if subscription is not by:
                     self._deliver(subscription, told, may_raise=False)
         if raised is not None:
+            self._raised.append(raised)
             raise raised
 
     def _made(self, kind: type[Event], path: str | None, fields: dict[str, Any]) -> Event:

@@ -323,6 +323,23 @@ async def test_a_listener_that_raises_makes_no_branch_fail() -> None:
     assert len({event.path for event in ends}) == len(ends)
 
 
+@pytest.mark.parametrize("on_error", ["cancel", "collect"])
+async def test_a_listener_that_raises_on_a_node_of_a_branch_ends_the_run(on_error: Any) -> None:
+    """What a listener raises is never collected as the failure of a branch, and the others end [GRA-08, AGT-02]."""
+    stopped: list[str] = []
+    trip, _ = block_of(ALL, {"b": waits(stopped, "b"), "a": gives(1)}, on_error=on_error)
+    agent = agent_of(trip)
+
+    def breaks(event: Any) -> None:
+        if event.path == "trip/research/a":
+            raise Boom(event.path)
+
+    agent.on(breaks, events.NodeCompleted)
+    with pytest.raises(Boom, match="trip/research/a"):
+        await agent.run("x")
+    assert stopped == ["b"]
+
+
 async def test_a_long_list_of_failures_is_cut() -> None:
     """The first ones, and how many more there are [GRA-08]."""
     branches = {f"b{number}": fails(Boom("no")) for number in range(12)}

@@ -104,6 +104,23 @@ async def test_the_last_branch_counts_where_that_was_said() -> None:
     assert told(run, events.BranchesMerged)[0].thrown_away == ("a: storage count", "c: storage count")
 
 
+@pytest.mark.parametrize("own", [{"a": 1}, {"a": 1, "b": 1}])
+async def test_what_the_branches_replace_of_another_writer_is_told(own: dict[str, int]) -> None:
+    """A value that was set around the block while its branches ran is gone, and a notice says so [GRA-08]."""
+    branches = {name: says(name, count=count) for name, count in own.items()}
+
+    async def chooses(ctx: kb.Context, found: Any) -> str:
+        ctx.storage.set(COUNT, 7)
+        ctx.storage.set(NOTES, ["of nobody else"])
+        return "x"
+
+    run = await run_of(merge(chooses, history="base", storage="union"), {"look": gives(1), **branches})
+
+    assert (stored(run, COUNT), stored(run, NOTES)) == (1, ["of nobody else"])
+    ((level, text),) = notices(run, "storage value replaced")
+    assert (level, "'count'" in text, "'notes'" in text) == ("warning", True, False)
+
+
 async def _joined(name: str, values: Any) -> Any:
     return sum(0 if value is REMOVED else value for value in values)
 

@@ -78,6 +78,7 @@ async def take_over(
     merge: Merge,
     chosen: Chosen,
     writes: Sequence[Writes],
+    copies: StorageCopies,
 ) -> None:
     """Write to the context around the block at ``where`` what the policies say, and tell what is lost.
 
@@ -88,6 +89,7 @@ async def take_over(
     winner = next((one for one in writes if one.result is chosen.winner), None)
     union = await _stored(merge, where, winner, handing_over)
     require_room(ctx.storage, union.changes)
+    overwritten = copies.changed_meanwhile(union.changes)
     history = merge.history_policy
     if history == "winner" and winner is not None and winner.committed is not winner.began:
         async with ctx.llm.write_session() as session:
@@ -102,6 +104,13 @@ async def take_over(
     else:
         apply(ctx.storage, union.changes)
     _tell(ctx, where, merge, winner, writes, union)
+    if overwritten:
+        ctx.log.notice(
+            "storage value replaced",
+            f"storage of {first_few([repr(name) for name in overwritten])} was changed around {where} while its "
+            "branches or its merge ran: what they left counts, and the other value is gone. Let whatever writes there "
+            "wait for the block, or use a key of its own.",
+        )
 
 
 async def _stored(merge: Merge, where: str, winner: Writes | None, writes: Sequence[Writes]) -> Union:

@@ -69,7 +69,7 @@ async def _merge(
         writes = [
             writes_of(result, began, copies) for result, began in zip(results, branches.began, strict=True)
         ]
-        await take_over(on, block.path, merge, chosen, writes)
+        await take_over(on, block.path, merge, chosen, writes, copies)
         return chosen.output
 
     merging = copy(graph.finish)
@@ -173,6 +173,7 @@ class _Branches:
             branch.error = problem
             # What is not the branch's own failure, such as that of a listener, is none that could be collected.
             is_own = at_work and isinstance(problem, Exception | asyncio.CancelledError)
+            is_own = is_own and not log.came_of_listener(problem)
             if self._join.on_error == "cancel" or not is_own or isinstance(problem, _OF_THE_RUN):
                 self._stop_for(branch)
             if completed:

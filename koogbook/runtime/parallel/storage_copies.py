@@ -93,6 +93,19 @@ class StorageCopies:
                 found[name] = Change(storage.key(name), REMOVED)
         return found
 
+    def changed_meanwhile(self, names: Iterable[str]) -> list[str]:
+        """Those of the names whose value is another one by now around the block, in the storage itself."""
+        return [name for name in names if self._base_differs(name)]
+
+    def _base_differs(self, name: str) -> bool:
+        if name in self._shared:
+            used = self._base.used.get(name)
+            return used is None or used[1] is not self._shared[name]
+        try:
+            return self._base.encoded_entry(name) != self._entries.get(name)
+        except CodecError:
+            return True
+
     def _change(self, name: str, key: StorageKey[Any], value: Any) -> Change | None:
         if name in self._shared and self._shared[name] is value:
             return None
