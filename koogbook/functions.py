@@ -58,26 +58,17 @@ def plain_types(function: Any) -> tuple[Any, Any] | None:
         return _ANYTHING
     if _HAS_TYPE_PARAMETERS and getattr(function, "__type_params__", False):
         return None
-    for declared in annotations.values():
-        if not isinstance(declared, type):
-            annotations = _as_classes(annotations, function.__globals__)
-            break
-    if annotations is None:
-        return None
-    return annotations.get(code.co_varnames[1], Any), annotations.get("return", Any)
+    given, gives = annotations.get(code.co_varnames[1], Any), annotations.get("return", Any)
+    if type(given) is str:
+        given = _named(given, function.__globals__)
+    if type(gives) is str:
+        gives = _named(gives, function.__globals__)
+    return (given, gives) if isinstance(given, type) and isinstance(gives, type) else None
 
 
-def _as_classes(annotations: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
-    """The classes that annotations, or names, stand for; None where one is something else."""
-    found: dict[str, Any] = {}
-    for name, declared in annotations.items():
-        one = declared
-        if type(declared) is str:
-            one = known.get(declared) or _BUILTINS.get(declared) or _in_module(declared, known)
-        if not isinstance(one, type):
-            return None
-        found[name] = one
-    return found
+def _named(name: str, known: dict[str, Any]) -> Any:
+    """What a name in a function's module stands for; None where it is another expression."""
+    return known.get(name) or _BUILTINS.get(name) or _in_module(name, known)
 
 
 def _in_module(name: str, known: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, get_type_hints
 
 from msgspec import Struct
@@ -212,9 +213,19 @@ def annotated_types(function: Callable[..., Any], name: str, *, thread: bool = F
             f"the context and its input, by position: async def {name}(ctx, value)."
         )
     try:
-        hints = get_type_hints(annotated(function))
+        hints = _types_of(annotated(function), parameters[1].name, "return")
     except (NameError, TypeError) as problem:
         raise GraphError(
             f"Node {name!r}: an annotation cannot be resolved: {problem}. Define or import the type first."
         ) from problem
     return hints.get(parameters[1].name, Any), hints.get("return", Any)
+
+
+def _types_of(function: Any, *names: str) -> dict[str, Any]:
+    """Some annotations as objects; the others, such as that of the context, need not be there when the code runs."""
+    declared = getattr(function, "__annotations__", {})
+    alone = SimpleNamespace(
+        __annotations__={name: declared[name] for name in names if name in declared},
+        __type_params__=getattr(function, "__type_params__", ()),
+    )
+    return get_type_hints(alone, getattr(inspect.unwrap(function), "__globals__", {}))

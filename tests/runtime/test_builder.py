@@ -151,6 +151,22 @@ def test_a_callable_object_and_a_partial_are_nodes_with_their_types(function: An
     assert (node.input_type, node.output_type) == (int, output)
 
 
+async def _plain(ctx: "Nowhere", value: int) -> str:  # type: ignore[name-defined]  # noqa: F821, UP037
+    return str(value)
+
+
+async def _closer(ctx: "Nowhere", value: list[int]) -> str | None:  # type: ignore[name-defined]  # noqa: F821, UP037
+    return str(value)
+
+
+@pytest.mark.parametrize(("function", "types"), [(_plain, (int, str)), (_closer, (list[int], str | None))])
+def test_the_class_of_the_context_need_not_be_there(function: Any, types: Any) -> None:
+    """It may be imported for type checking alone [GRA-01]."""
+    node = kb.strategy("s").node(function)
+
+    assert (node.input_type, node.output_type) == types
+
+
 async def test_a_node_can_still_be_called() -> None:
     """To try it without a run [GRA-01]."""
     node = kb.strategy("s").node(step)
