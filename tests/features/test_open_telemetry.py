@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from golden_events import golden_events
 from msgspec.structs import replace
+from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -165,6 +166,131 @@ async def test_a_run_stands_in_the_span_of_its_caller(provider: Any, memory: Any
         outer.get_span_context().trace_id
         == the(memory.get_finished_spans(), "strategy trip").context.trace_id
     )  # type: ignore[union-attr]
+
+
+def _one_tool(tool: Any) -> kb.Agent:
+    executor = kb.ScriptedExecutor(
+        [kb.assistant(calls=[kb.ToolCall(tool.name, f'{{"city": "{city}"}}', city) for city in "ab"]), "done"]
+    )
+    return kb.Agent(executor, "offline", kb.single_run_strategy(), tools=[tool])
+
+
+async def test_an_agent_inside_a_tool_stands_in_the_span_of_the_tool(provider: Any, memory: Any) -> None:
+    """In one trace, each in its own call, also when the calls are run at once. [AGT-04]"""
+    inner = crosser().install(OpenTelemetry(provider))
+
+    @kb.tool
+    async def ask_the_other(city: str) -> str:
+        """Ask another agent."""
+        await inner.run(city)
+        return city
+
+    await _one_tool(ask_the_other).install(OpenTelemetry(provider)).run("x")
+    spans = memory.get_finished_spans()
+    outer = {span.context.span_id for span in named(spans, "execute_tool ask_the_other")}
+    runs = [span for span in named(spans, "invoke_agent trip") if span.parent]
+
+    assert len({span.context.trace_id for span in spans}) == 1
+    assert len(outer) == 2
+    assert {span.parent.span_id for span in runs if span.parent} == outer
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_spans_of_the_users_code_stand_in_what_goes_on(
+    provider: Any, memory: Any, in_thread: bool
+) -> None:
+    """Those of a node stand in the node's, those of a tool in the tool's, in a thread too. [AGT-04]"""
+    tracer = provider.get_tracer("app")
+
+    def look(city: str) -> str:
+        """Look it up."""
+        with tracer.start_as_current_span(f"database {city}"):
+            return city
+
+    async def looks(city: str) -> str:
+        """Look it up."""
+        return look(city)
+
+    tool = kb.Tool(look, name="look") if in_thread else kb.Tool(looks, name="look")
+    await _one_tool(tool).install(OpenTelemetry(provider)).run("x")
+    spans = memory.get_finished_spans()
+    by_id = {span.context.span_id: span for span in spans}
+
+    for city in "ab":
+        parent = by_id[the(spans, f"database {city}").parent.span_id]  # type: ignore[union-attr]
+        assert (parent.name, of(parent)["gen_ai.tool.call.id"]) == ("execute_tool look", city)
+
+
+async def test_what_is_over_is_no_longer_current(provider: Any, memory: Any) -> None:
+    """Between a request and the next one a span stands in the node; around the strategy, in the run. [AGT-04]"""
+    tracer = provider.get_tracer("app")
+    trip = kb.strategy("trip")
+
+    @trip.node
+    async def asks(ctx: kb.Context, value: Any) -> Any:
+        for number in range(2):
+            async with ctx.llm.write_session() as session:
+                session.append(kb.user("?"))
+                await session.request()
+            tracer.start_span(f"after {number}").end()
+        return value
+
+    trip.start >> asks >> trip.finish
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", trip).install(OpenTelemetry(provider))
+    for kind in (kb.events.StrategyStarting, kb.events.RunCompleted):  # listeners are told before features
+        agent.on(lambda event: tracer.start_span(f"on {event.name}").end(), kind)
+    await agent.run("x")
+    spans = list(memory.get_finished_spans())
+    by_id = {span.context.span_id: span.name for span in spans}
+
+    assert {
+        span.name: by_id[span.parent.span_id] for span in spans if span.name.startswith(("after", "on"))
+    } == {
+        "after 0": "node asks",
+        "after 1": "node asks",
+        "on StrategyStarting": "invoke_agent trip",
+        "on RunCompleted": "invoke_agent trip",
+    }
+
+
+@pytest.mark.parametrize("make", [traveller, crosser])
+@pytest.mark.parametrize("how", ["completed", "failed", "cancelled", "abandoned stream"])
+async def test_after_a_run_the_current_span_is_that_of_before(provider: Any, make: Any, how: str) -> None:
+    """However it ends. [AGT-04]"""
+    agent = make().install(OpenTelemetry(provider))
+    streams: list[Any] = []
+    caller = asyncio.current_task()
+    assert caller is not None
+
+    def interfere(event: Any) -> None:
+        if event.path.endswith(("tell", "west")):
+            if how == "failed":
+                raise RuntimeError("no")
+            caller.cancel()
+
+    if how in ("failed", "cancelled"):
+        agent.on(interfere, kb.events.LLMCallStarting)
+    if how == "abandoned stream":
+
+        async def leaves(ctx: Any, value: Any) -> Any:
+            async with ctx.llm.read_session() as session:
+                stream = session.request_streaming()
+                streams.append(stream)
+                await anext(stream)
+            return value
+
+        leaving = kb.strategy("leaving")
+        leaving.start >> leaving.node(leaves) >> leaving.finish
+        agent = kb.Agent(kb.OfflineExecutor(), "offline", leaving).install(OpenTelemetry(provider))
+    with provider.get_tracer("app").start_as_current_span("cell") as outer:
+        try:
+            await agent.run("x")
+        except (RuntimeError, asyncio.CancelledError):
+            caller.uncancel()
+
+        assert trace.get_current_span() is outer
+    assert agent.last_run is not None
+    assert agent.last_run.state == {"abandoned stream": "completed"}.get(how, how)
 
 
 @pytest.mark.parametrize("make", [traveller, crosser])

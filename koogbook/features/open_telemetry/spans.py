@@ -1,10 +1,15 @@
-"""From the events of one run to spans. Spans begin and end at the times of the events."""
+"""From the events of one run to spans, which begin and end at the times of the events.
+
+A span is the current one while what it stands for goes on, so that what a node, a tool or a client of HTTP makes of
+spans, or an agent that runs inside of a tool, stands in it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from opentelemetry import trace
+from opentelemetry import context, trace
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
 from koogbook.events import (
@@ -62,7 +67,18 @@ class RunSpans:
     ``content`` says that they hold messages, arguments, results and the texts of errors.
     """
 
-    __slots__ = ("_content", "_first_frame", "_offered", "_open", "_run", "_standing", "_tracer", "_usage")
+    __slots__ = (
+        "_around_of",
+        "_content",
+        "_first_frame",
+        "_offered",
+        "_open",
+        "_outside",
+        "_run",
+        "_standing",
+        "_tracer",
+        "_usage",
+    )
 
     def __init__(self, tracer: Tracer, *, content: bool) -> None:
         self._tracer = tracer
@@ -70,6 +86,10 @@ class RunSpans:
         self._run: Span | None = None
         #: What goes on, the inner ones later.
         self._open: dict[Key, Span] = {}
+        #: What each of these stands in.
+        self._around_of: dict[Key, Span | None] = {}
+        #: What was current before the run.
+        self._outside = context.get_current()
         #: By path: the keys of the spans that what happens there can stand in.
         self._standing: dict[str, list[Key]] = {}
         self._first_frame: set[int] = set()
@@ -145,6 +165,7 @@ class RunSpans:
             attributes=clean(attributes),
             start_time=time_of(event),
         )
+        context.attach(trace.set_span_in_context(self._run))
 
     def _run_ends(self, event: Event) -> None:
         for key in reversed(tuple(self._open)):
@@ -155,6 +176,9 @@ class RunSpans:
                 {names.INPUT_TOKENS: self._usage[0] or None, names.OUTPUT_TOKENS: self._usage[1] or None},
             )
             self._run.end(time_of(event))
+            # Also where one inside was left open, as that of a stream that nobody read to its end.
+            if _trace_of(trace.get_current_span()) == _trace_of(self._run):
+                context.attach(self._outside)
 
     def _graph_goes_in(
         self, event: StrategyStarting | SubgraphStarting | BranchStarting | NodeStarting
@@ -280,13 +304,15 @@ class RunSpans:
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> None:
         around = self._around(event.path) or self._run
-        self._open[key] = self._tracer.start_span(
+        self._open[key] = span = self._tracer.start_span(
             plain(name),
-            context=None if around is None else trace.set_span_in_context(around),
+            context=_with(around),
             kind=kind,
             attributes=clean({**attributes, "koogbook.path": event.path, "koogbook.run.id": event.run_id}),
             start_time=time_of(event),
         )
+        self._around_of[key] = around
+        context.attach(trace.set_span_in_context(span))
 
     def _around(self, path: str) -> Span | None:
         """The innermost span that stands at a path, or at what the path stands in."""
@@ -310,6 +336,10 @@ class RunSpans:
         span = self._open.pop(key, None)
         if span is None:
             return
+        around = self._around_of.pop(key)
+        # No token: an end may be told in another task than the beginning, and there is nothing to go back to then.
+        if trace.get_current_span() is span:
+            context.attach(_with(around) or self._outside)
         for path in [path for path, keys in self._standing.items() if key in keys]:
             self._standing[path].remove(key)
             if not self._standing[path]:
@@ -337,3 +367,11 @@ class RunSpans:
         if self._content:
             told["koogbook.error"] = plain(error)
         return told
+
+
+def _with(span: Span | None) -> Context | None:
+    return None if span is None else trace.set_span_in_context(span)
+
+
+def _trace_of(span: Span) -> int:
+    return span.get_span_context().trace_id
