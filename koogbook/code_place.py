@@ -65,6 +65,12 @@ def defining_cell() -> Cell | None:
     return None if _notebook is None else _notebook.cell()
 
 
+def is_interactive() -> bool:
+    """Whether code is typed in piece by piece, and may run again: a shell or a notebook, and no script."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None)
+
+
 def calling_place(above: int = 0) -> str:
     """``file:line`` of the nearest frame outside the runtime, ``cell 3:line`` for the code of a cell.
 

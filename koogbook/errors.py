@@ -271,6 +271,8 @@ class MaxIterationsError(GraphError):
 class BoundaryTypeError(GraphError, TypeError):
     """A value came to the start or the finish of a graph that is of another type than declared there.
 
+    Or a node gave a coroutine that nobody has awaited.
+
     ``node`` is the path of that node, ``value`` what came.
     """
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
-from koogbook.code_place import Cell, defining_cell
+from koogbook.code_place import Cell, defining_cell, is_interactive
 from koogbook.errors import RedefinitionError
+from koogbook.functions import is_same_function
 from koogbook.runtime.adjacency import Edges
 from koogbook.runtime.changes import note_change, take_back
 from koogbook.runtime.code_lines import code_for
@@ -122,9 +123,13 @@ def _replaced_at(known: Node, node: Node) -> str:
     """Where the definition stands that this one replaces though both are of one run of the same code."""
     if node.subgraph is not None and node.subgraph is known.subgraph:
         return known.replaced_at
-    file, other = node.place.rpartition(":")[0], known.place.rpartition(":")[0]
-    is_twice = node.cell == known.cell and file == other and node.place != known.place
-    return known.place if is_twice else ""
+    if node.cell != known.cell or node.place.startswith("<"):  # what is typed into a shell has one file for all
+        return ""
+    if node.place != known.place:
+        return known.place if node.place.rpartition(":")[0] == known.place.rpartition(":")[0] else ""
+    # One place is a loop, or else a cell that runs again in a notebook that koogbook does not know of.
+    may_be_again = node.cell is None and is_interactive() and is_same_function(known.function, node.function)
+    return "" if may_be_again else known.place
 
 
 def require_no_conflict(known: Node, node: Node) -> None:
@@ -166,16 +171,37 @@ def foreign(graph: Subgraph, node: Node) -> str:
         return _elsewhere(graph, node)
     if node.graph is graph:
         return f"{where} was taken out of {graph.path!r}. {run}, if it is to be there. Nothing was changed."
-    same_name = node.graph.root is not graph.root and node.graph.root.name == graph.root.name
-    why = (
-        ": it is in another object of that name, as when the cell that makes the strategy is run again"
-        if same_name
-        else ""
-    )
+    why = ""
+    if node.graph.root.name == graph.root.name:
+        why = ": it is in another object of that name, as when the cell that makes the strategy is run again"
+        if _is_from_before(graph.root, node):
+            return (
+                f"{where} does not belong to this {graph.path!r}, which is the object from before{why}. Run again what "
+                "defines the nodes of this one, so that they join the newer one: "
+                f"{_defined_in(graph.root)}. Nothing was changed."
+            )
     return (
         f"{where} does not belong to this {graph.path!r}{why}. {run}, so that it joins this object, or add the edge "
         "where the node lives. Nothing was changed."
     )
+
+
+def _is_from_before(root: Subgraph, node: Node) -> bool:
+    """Whether a strategy is older than the object of its name that a node is in."""
+    other = node.graph.root
+    if root.cell is None or other.cell is None:
+        # That is not known. Who writes trip.finish has the newer one in the variable.
+        return node.kind in _EVERY_GRAPH_HAS
+    return root.cell.run < other.cell.run
+
+
+def _defined_in(root: Subgraph) -> str:
+    """What defines the nodes of a strategy, with their names: the cells, or the places."""
+    found: dict[str, list[str]] = {}
+    for part in _parts(root):
+        if isinstance(part, Node):
+            found.setdefault(part.place if part.cell is None else part.cell.name, []).append(part.name)
+    return ", ".join(f"{where} ({', '.join(names)})" for where, names in found.items()) or "it has none"
 
 
 def _elsewhere(graph: Subgraph, node: Node) -> str:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from types import CoroutineType
 from typing import Any
 
 from koogbook import clock
 from koogbook.errors import IncompatibleCheckpointError
 from koogbook.events import EdgeTaken, NodeCompleted, NodeFailed, NodeStarting
 from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrappers
-from koogbook.runtime.checking.edge_errors import Refusal, add_once, explain, holds, stuck
+from koogbook.runtime.checking.edge_errors import Refusal, add_once, explain, holds, not_awaited, stuck
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
-from koogbook.runtime.limits import over_limit
+from koogbook.runtime.limits import count
 from koogbook.runtime.parallel.branches import run_parallel
 from koogbook.runtime.subgraphs.nested import run_subgraph
 
@@ -99,9 +100,7 @@ async def _run_node(
 ) -> Any:
     shared = ctx.shared
     if node.counts:
-        if shared.iterations >= shared.max_iterations:
-            raise over_limit(ctx, node)
-        shared.iterations += 1
+        count(ctx, node)
     path = node.path
     visit = shared.visits.get(path, 0) + 1
     shared.visits[path] = visit
@@ -124,13 +123,18 @@ async def _run_node(
             )
             if node.subgraph is None:
                 output = await node.function(ctx, value)
+                if type(output) is CoroutineType:
+                    raise not_awaited(node, output)
             elif node.join is not None:
                 output = await run_parallel(
                     ctx, node, value, lambda branch, one, given: _run_wrapped(branch, one, arounds, given)
                 )
             else:
-                inner = node.subgraph
+                inner, before = node.subgraph, shared.iterations
                 output = await run_subgraph(ctx, node, lambda on: _run(on, inner, value, arounds, resume))
+                if shared.iterations == before and resume is None:
+                    # Nothing in it counts, and a circle of such subgraphs would have no end.
+                    count(ctx, node)
         except BaseException as problem:
             log.emit_quietly(
                 NodeFailed,

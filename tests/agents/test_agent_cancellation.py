@@ -80,7 +80,7 @@ def _agent(seen: list[LLMContext]) -> kb.Agent:
         reply: kb.Message = await ask(ctx, text)
         return reply
 
-    trip.node(name="ask")(ask_and_show)
+    trip.node(name="ask", replace=True)(ask_and_show)
     return kb.Agent(kb.ScriptedExecutor(_answer), "offline", trip, tools=[slow_weather])
 
 

@@ -226,6 +226,17 @@ def test_a_node_of_a_strategy_that_was_made_again_is_refused() -> None:
         new.edge(new.start, old.nodes["a"])
 
 
+def test_an_edge_to_the_finish_of_a_strategy_that_was_made_again_is_refused() -> None:
+    """The code of the old nodes has to run again, and not that of the new strategy [GRA-12a]."""
+    old, new = _line("a", "b"), _line()
+    place = old.nodes["a"].place
+
+    with pytest.raises(ForeignNodeError) as refused:
+        old.nodes["a"] >> new.finish
+    assert "to this 'line', which is the object from before" in str(refused.value)
+    assert f"so that they join the newer one: {place} (a, b). Nothing was changed." in str(refused.value)
+
+
 def test_a_node_inside_a_subgraph_is_foreign_outside_of_it() -> None:
     """Edges join nodes of one graph [GRA-01]."""
     graph = _line("a")
@@ -312,7 +323,7 @@ def _define_a(graph: Strategy) -> None:
 def test_a_variable_that_holds_the_old_node_means_the_new_one() -> None:
     """Other cells need not be run again [GRA-12]."""
     graph = kb.strategy("s")
-    old, new = [graph.node(name="a")(step) for _ in range(2)]
+    old, new = [graph.node(name="a", replace=True)(step) for _ in range(2)]
     graph.start >> old >> graph.finish
 
     assert old is new

@@ -12,7 +12,7 @@ import pytest
 import koogbook as kb
 from koogbook import events
 from koogbook.clock import FixedClock
-from koogbook.errors import MaxIterationsError, StuckInNodeError
+from koogbook.errors import BoundaryTypeError, MaxIterationsError, StuckInNodeError
 from koogbook.pipeline import Stage, current_path
 from koogbook.runtime.builder import Strategy, Subgraph
 from koogbook.runtime.context import Context, ResumePoint
@@ -231,6 +231,45 @@ async def test_nodes_in_subgraphs_count_and_subgraphs_do_not() -> None:
     run = await _agent(_nested(), max_iterations=5).run("")
 
     assert run.iterations == 5
+
+
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_circle_of_empty_subgraphs_has_an_end(inside: bool) -> None:
+    """A subgraph in which nothing counts, its own subgraphs included, counts itself [GRA-04]."""
+    line = kb.strategy("line")
+    part = line.subgraph("part")
+    if inside:
+        inner = part.subgraph("inner")
+        inner.start >> inner.finish
+        part.start >> inner >> part.finish
+    else:
+        part.start >> part.finish
+    line.start >> part
+    line.edge(part, part, when=lambda value: True)
+    line.edge(part, line.finish)
+
+    with pytest.raises(MaxIterationsError, match="line/part"):
+        await _agent(line, max_iterations=3).run("")
+
+
+async def _asks(ctx: kb.Context, value: Any) -> Any:
+    return _answers(value)
+
+
+async def _answers(value: Any) -> Any:
+    return value
+
+
+async def test_a_node_that_forgets_to_wait_is_told() -> None:
+    """What it called has not run, and no coroutine goes on as an output [GRA-01]."""
+    line = kb.strategy("line")
+    line.start >> line.node(_asks, name="a") >> line.finish
+
+    with pytest.raises(
+        BoundaryTypeError, match=r"line/a gave the coroutine of _answers.*return await _a"
+    ) as caught:
+        await _agent(line).run("")
+    assert caught.value.node == "line/a"
 
 
 async def test_a_subgraph_over_the_limit_is_stopped_inside() -> None:

@@ -159,55 +159,6 @@ async def test_a_node_that_is_stuck_gets_a_line_to_the_finish() -> None:
     assert (await agent.run("x")).output == "x"
 
 
-# ------------------------------------------------------------------------------------------- a name twice
-
-
-def test_two_definitions_of_two_lines_are_told() -> None:
-    """With both places, and what to do [GRA-12]."""
-    trip = kb.strategy("trip")
-    trip.node(name="ask")(step)
-    trip.node(name="ask")(step)
-    trip.start >> "ask" >> trip.finish
-    (found,) = trip.check()
-
-    assert (found.level, found.kind) == ("warning", "defined_twice")
-    assert "trip/ask is defined twice, at test_pasted_lines.py:" in found.text
-    assert found.text.endswith("; the second one is in force.")
-    assert found.remedy == "Give one of them name=."
-
-
-def test_ready_nodes_branches_and_subgraphs_are_told_of_too() -> None:
-    """Whatever takes a name that is taken [GRA-12]."""
-    trip = kb.strategy("trip")
-    block = trip.parallel("block", merge=kb.fold(0, lambda one, other: one))
-    trip.llm_request()
-    trip.llm_request()
-    block.node(name="x")(step)
-    block.node(name="x")(step)
-    trip.node(name="part")(step)
-    trip.subgraph("part")
-
-    twice = {finding.path: finding.remedy for finding in trip.check() if finding.kind == "defined_twice"}
-    assert twice == {
-        "trip/llm_request": "Give one of them name=.",
-        "trip/block/x": "Give one of them name=.",
-        "trip/part": "Give one of them another name.",
-    }
-
-
-def test_what_is_meant_is_not_told() -> None:
-    """A loop, a subgraph that is asked for again, and replace=True [GRA-12]."""
-    trip = kb.strategy("trip")
-    for _ in range(2):
-        trip.node(name="a")(step)
-    trip.subgraph("part")
-    trip.subgraph("part")
-    trip.node(name="b")(step)
-    trip.node(name="b", replace=True)(step)
-
-    assert "defined_twice" not in [finding.kind for finding in trip.check()]
-
-
 # ------------------------------------------------------------------------------------------- what is no node
 
 
@@ -349,15 +300,6 @@ async def test_an_answer_that_was_not_awaited_is_an_error() -> None:
     trip.edge("a", "finish", when=condition)
     with pytest.raises(GraphError, match="has to be awaited"):
         await kb.Agent(kb.OfflineExecutor(), "offline", trip).run("x")
-
-
-def test_a_task_that_is_defined_twice_is_told_once() -> None:
-    """As the subgraph that it is, and not as each of its nodes [GRA-12]."""
-    trip = kb.strategy("trip")
-    trip.subgraph_with_task("book a train", name="book", output=str)
-    trip.subgraph_with_task("book a bus", name="book", output=str)
-
-    assert [finding.path for finding in trip.check() if finding.kind == "defined_twice"] == ["trip/book"]
 
 
 def test_a_condition_that_cannot_be_says_what_became_of_its_edge() -> None:

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 from koogbook.errors import StrategyCheckError
 from koogbook.runtime.cells import withdraw_so_far
 from koogbook.runtime.checking.findings import findings_of
+from koogbook.runtime.checking.found import Findings
 from koogbook.runtime.shape import FindingShape
 
 if TYPE_CHECKING:
     from koogbook.runtime.builder import Strategy
 
 
-def check(strategy: Strategy) -> tuple[FindingShape, ...]:
+def check(strategy: Strategy) -> Findings:
     """The findings of a strategy with its subgraphs, errors first.
 
     What the running notebook cell does not define any more is withdrawn before.
     """
     withdraw_so_far(strategy)
     found = [finding for graph in strategy.all_graphs() for finding in findings_of(graph)]
-    return tuple(sorted(found, key=lambda finding: finding.level != "error"))
+    return Findings(sorted(found, key=lambda finding: finding.level != "error"))
 
 
 def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:
@@ -38,6 +39,9 @@ def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:
             if finding.line and finding.line not in lines:  # two findings may have the same remedy
                 listed += f"\n        {finding.line}"
             lines.add(finding.line)
+        for finding in findings:
+            if finding.kind == "defined_twice":  # what an edge too many or too few may come of
+                listed += f"\n  - Note that {finding.text} {finding.remedy}"
         raise StrategyCheckError(
             f"Strategy {strategy.name!r} cannot run yet, {len(errors)} to do:{listed}",
             findings=findings,

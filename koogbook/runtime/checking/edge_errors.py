@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koogbook.errors import GraphError, StuckInNodeError
+from koogbook.errors import BoundaryTypeError, GraphError, StuckInNodeError
 from koogbook.runtime.code_lines import code_at
 from koogbook.runtime.node import Step, function_label
 from koogbook.runtime.ready.conditions import Condition
 
 if TYPE_CHECKING:
+    from types import CoroutineType
+
     from koogbook.runtime.compiled import CompiledEdge, CompiledNode
 
 #: An edge that was not taken, the condition that did not hold, and what that was asked about.
@@ -80,6 +82,17 @@ def explain(problem: BaseException, node: CompiledNode, edge: CompiledEdge, step
         problem,
         f"{_named(step)} got {type(value).__name__} {short(value)}; the edge was not taken, and nothing behind it was "
         f"run. {remedy}.",
+    )
+
+
+def not_awaited(node: CompiledNode, output: CoroutineType[Any, Any, Any]) -> BoundaryTypeError:
+    """The error of a node that has called an async function and given what has not run yet."""
+    called = output.__qualname__
+    output.close()
+    return BoundaryTypeError(
+        f"{node.path} gave the coroutine of {called}, which nobody has awaited, so that it has not run. No edge was "
+        f"taken. Write await before it: return await {output.__name__}(...).",
+        node=node.path,
     )
 
 

@@ -51,12 +51,15 @@ def _twice(graph: Subgraph) -> Iterator[FindingShape]:
 
 
 def _defined_twice(path: str, node: Node, name: str) -> FindingShape:
+    in_loop = node.replaced_at == node.place
+    where = f"more than once at {node.place}" if in_loop else f"twice, at {node.replaced_at} and {node.place}"
+    own = "a name= of its own" if name == "name=" else "a name of its own"
     return FindingShape(
         level="warning",
         kind="defined_twice",
         path=path,
-        text=f"{path} is defined twice, at {node.replaced_at} and {node.place}; the second one is in force.",
-        remedy=f"Give one of them {name}.",
+        text=f"{path} is defined {where}; the {'last' if in_loop else 'second'} one is in force.",
+        remedy=f"Give each {own}." if in_loop else f"Give one of them {name}.",
     )
 
 
