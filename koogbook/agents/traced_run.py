@@ -11,6 +11,7 @@ from msgspec import Struct
 from koogbook.agents.run import LastCheckpoint, Run, RunState
 from koogbook.errors import TraceError
 from koogbook.events import (
+    BranchStarting,
     CheckpointSaved,
     Event,
     NodeStarting,
@@ -24,7 +25,7 @@ from koogbook.events import (
 from koogbook.llm.call_record import CallRecord, calls_of
 from koogbook.llm.usage import PurposeUsage, usage_by_purpose
 from koogbook.messages.prompt import Prompt
-from koogbook.runtime.shape import GraphShape, NodeShape
+from koogbook.runtime.shape import GraphShape, NodeKind, NodeShape
 from koogbook.trace import load_trace
 
 Kind = TypeVar("Kind", bound=Event)
@@ -51,10 +52,23 @@ class TracedNode(Struct, frozen=True):
 
 
 class TracedStrategy(Struct, frozen=True):
-    """A strategy as a run had it: its shape, without its functions."""
+    """A strategy as a run had it, without its functions: its shape, or ``nodes`` that ran and why there is no shape."""
 
     name: str
-    shape: GraphShape
+    found: GraphShape | None
+    nodes: tuple[NodeShape, ...] = ()
+    missing: str = ""
+
+    @property
+    def shape(self) -> GraphShape:
+        """The nodes and edges as the run had them.
+
+        Raises:
+            TraceError: They are not in its trace.
+        """
+        if self.found is None:
+            raise TraceError(f"{self.missing} With the strategy itself: kb.graph(strategy, path).")
+        return self.found
 
     @property
     def graph(self) -> TracedStrategy:
@@ -62,8 +76,8 @@ class TracedStrategy(Struct, frozen=True):
         return self
 
     def all_nodes(self) -> Iterator[TracedNode]:
-        """Every node, those of subgraphs included."""
-        return map(TracedNode, self.shape.nodes)
+        """Every node, those of subgraphs included; those that ran, where the shape is not in the trace."""
+        return map(TracedNode, self.nodes if self.found is None else self.found.nodes)
 
 
 class TracedRun(Run):
@@ -112,15 +126,19 @@ class TracedRun(Run):
         if self._strategy is None:
             started, begun = self._last(StrategyStarting), self._last(RunStarting)
             name = "" if begun is None else begun.strategy
-            shape = GraphShape(name=name, nodes=(), edges=())
             if started is not None and isinstance(started.graph, GraphShape):
-                name, shape = started.strategy, started.graph
-            elif self._last(NodeStarting) is not None:
-                raise TraceError(
-                    f"The graph of run {self.run_id} is not in its trace, as it is in none of version 1. With the "
-                    "strategy itself: kb.graph(strategy, path)."
-                )
-            self._strategy = TracedStrategy(name, shape)
+                self._strategy = TracedStrategy(started.strategy, started.graph)
+            elif nodes := _nodes_that_ran(self._events):
+                missing = f"The graph of run {self.run_id} is not in its trace"
+                if started is not None:
+                    why = "as it is in none of version 1"
+                elif isinstance(self._events[0], RunStarting):
+                    why = "since the event that holds it, StrategyStarting, was lost or not written"
+                else:
+                    why = "which begins later than the run: the event that holds it, StrategyStarting, is not there"
+                self._strategy = TracedStrategy(name, None, nodes, f"{missing}, {why}.")
+            else:
+                self._strategy = TracedStrategy(name, GraphShape(name=name, nodes=(), edges=()))
         return self._strategy
 
     @property
@@ -198,6 +216,25 @@ class TracedRun(Run):
 
     def __repr__(self) -> str:
         return f"<run {self.run_id} of session {self.session_id!r}, {self.state}, {len(self._events)} events, traced>"
+
+
+def _nodes_that_ran(events: Iterable[Event]) -> tuple[NodeShape, ...]:
+    """The nodes that events are of, as far as those tell what they are: with their paths, and in no graph."""
+    paths = list(dict.fromkeys(event.path for event in events if isinstance(event, NodeStarting)))
+    enclosing = {event.parent for event in events}
+    blocks = {event.parent for event in events if isinstance(event, BranchStarting)}
+    nodes = []
+    for path in paths:
+        parent, _, name = path.rpartition("/")
+        kind: NodeKind = "node"
+        if path in enclosing:
+            kind = "parallel" if path in blocks else "subgraph"
+        elif name in ("start", "finish"):
+            kind = "start" if name == "start" else "finish"
+        elif name == "merge" and parent in blocks:
+            kind = "merge"
+        nodes.append(NodeShape(path=path, name=name, kind=kind))
+    return tuple(nodes)
 
 
 def load_run(path: str | Path, run_id: str | None = None) -> TracedRun:

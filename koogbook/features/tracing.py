@@ -107,9 +107,9 @@ class InstalledTracing(Listening):
         super().__init__("Tracing", subscriptions)
 
     def bind(self, context: Context, /) -> InstalledTracing:
-        """A run begins."""
+        """A run begins; what was told of it so far is written."""
         if self._file is not None:
-            self._open[context.run_id] = context.log, 0
+            self._open[context.run_id] = context.log, len(context.log.events)
         return self
 
     async def close(self) -> None:
@@ -146,7 +146,7 @@ class InstalledTracing(Listening):
         if event.run_id in self._open:
             self._catch_up(event.run_id)
         elif self._file is not None:
-            # It was added to a run that is over, and whose events are all written.
+            # Of a run that has just begun, or one that is over, whose events are all written.
             self._begun_anew |= self._file.write(self._wanted([event]))
         if isinstance(event, RunCompleted | RunFailed):
             self._ended.append(event.run_id)

@@ -55,6 +55,9 @@ The file is UTF-8; a mark at its beginning that says so (a BOM) is read over. Ve
 which messages stood in full (``{"$":"Message","of":{...}}``), as in a line that :func:`encode_event` writes to stand
 alone. It is read as version 2 is.
 
+Reading tells what is missing: where what begins and what ends in a run that is over do not pair, numbers of requests,
+tools or frames are left out, a line is torn, or a run stands in the file again, there is a ``Notice`` for it.
+
 Nothing in a file is run or imported, and no name in it becomes a path.
 """
 

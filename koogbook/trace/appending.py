@@ -24,7 +24,7 @@ class TraceFile:
         TraceError: It holds something that is no trace, or its folder is not there.
     """
 
-    __slots__ = ("_closed", "_encoder", "_file", "path")
+    __slots__ = ("_begun_anew", "_closed", "_encoder", "_file", "_written", "path")
 
     def __init__(self, path: str | Path) -> None:
         self._file: FileIO | None = None
@@ -37,12 +37,17 @@ class TraceFile:
             )
         self._encoder = TraceEncoder()
         self._closed = False
+        #: What the file was when something was written to it last.
+        self._written: os.stat_result | None = None
+        #: Another file was there when it was opened, and nothing could be written to it yet.
+        self._begun_anew = False
 
     def write(self, events: Iterable[Event]) -> bool:
         """Add the lines of some events, without waiting in a buffer: what is written outlives the process.
 
         Where somebody has removed the file, or put another one in its place, it is begun anew, or the other one is
-        added to; True says that this was so, and that what was written before is not in it.
+        added to; True says that this was so, and that what was written before is not in it. Where that fails, the
+        next one that is written says it.
 
         Raises:
             TraceError: The file cannot be written, or is closed, or an event cannot stand in a trace.
@@ -51,7 +56,7 @@ class TraceFile:
             raise TraceError(
                 f"{self.path} is closed, since its agent is. Nothing was written. Make a new agent."
             )
-        if lost := self._file is not None and not _is_at(self.path, self._file):
+        if self._file is not None and not _is_at(self.path, self._file):
             self._let_go()
         lines: list[bytes] = []
         try:
@@ -61,7 +66,10 @@ class TraceFile:
             # Of several events, those before one that cannot be written are.
             if lines:
                 self._add(lines)
-        return lost
+        if not lines:
+            return False
+        begun_anew, self._begun_anew = self._begun_anew, False
+        return begun_anew
 
     def _add(self, lines: list[bytes]) -> None:
         try:
@@ -77,6 +85,7 @@ class TraceFile:
             # How much of it is there is not known. What is written next stands on its own.
             self._let_go()
             raise not_written(self.path, problem, "The last events may be there in part.") from problem
+        self._written = os.fstat(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; nothing can be added after that."""
@@ -93,6 +102,9 @@ class TraceFile:
             if size:
                 file.seek(size - 1)
                 whole = file.read(1) == b"\n"
+            # A new file may have got the number of one that is gone, and then it is empty.
+            if self._written and not (size and os.path.samestat(self._written, os.fstat(file.fileno()))):
+                self._begun_anew = True
         except BaseException:
             file.close()
             raise
@@ -114,10 +126,10 @@ def _is_at(path: Path, file: FileIO) -> bool:
     """Whether a path still leads to an open file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
+    except PermissionError:
+        return True  # nobody may look, and what is open can be written to
     except OSError:
-        return True  # writing says what is wrong
+        return False  # opening says what is wrong
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

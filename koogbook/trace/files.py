@@ -14,6 +14,7 @@ from koogbook.errors import TraceError
 from koogbook.events import Event, Notice
 from koogbook.trace.codec import TraceDecoder, TraceEncoder
 from koogbook.trace.lines import encode_header, is_header, parsed, require_version
+from koogbook.trace.wholeness import DOUBLED, GAP, Tellings
 
 _LONGEST_HEADER = 1 << 26  # bytes
 _UTF_8_MARK = b"\xef\xbb\xbf"
@@ -41,6 +42,8 @@ class Trace(tuple[Event, ...]):
         how = ""
         if any(torn):
             how = ", torn at its end" if torn[-1] else ", torn where it was added to"
+        kinds = {event.kind for event in self if isinstance(event, Notice)}
+        how += ", with gaps" * (GAP in kinds) + ", without what stood in it again" * (DOUBLED in kinds)
         return (
             f"<trace of {runs:,} {'run' if runs == 1 else 'runs'}, "
             f"{len(self):,} {'event' if len(self) == 1 else 'events'}{how}>"
@@ -60,7 +63,7 @@ def save_trace(run_or_events: HasEvents | Iterable[Event], path: str | Path) -> 
     events = _events_of(run_or_events)
     target = target_of("save_trace", path, "Nothing was written.")
     require_replaceable(target)
-    with _replaced(target) as file:
+    with replaced(target) as file:
         file.write(encode_header(event.run_id for event in events) + b"\n")
         encoder = TraceEncoder()
         for event in events:
@@ -72,7 +75,9 @@ def load_trace(path: str | Path) -> Trace:
     """The events of a trace file, in order, as a tuple: those of all its runs, as they were written by turns.
 
     Where what wrote it was stopped in the middle of the last line, all whole events are given, and after them a
-    :class:`~koogbook.events.Notice` of the kind ``trace_torn`` that says so.
+    :class:`~koogbook.events.Notice` of the kind ``trace_torn`` that says so. One of the kind ``trace_gap`` says what
+    shows that lines of a run that ended are missing. A run that stands in the file again is told once, and one of the
+    kind ``trace_doubled`` says what was left out.
 
     Raises:
         TypeError: The path is none.
@@ -95,8 +100,8 @@ def load_trace(path: str | Path) -> Trace:
                     "kb.save_trace(run, path) writes one."
                 )
             with _in_line(target, 1):
-                require_version(first)
-            _read(target, file, events)
+                version = require_version(first)
+            _read(target, file, version, events)
     except (OSError, ValueError) as problem:
         if isinstance(problem, TraceError):
             raise
@@ -106,9 +111,9 @@ def load_trace(path: str | Path) -> Trace:
     return Trace(events)
 
 
-def _read(target: Path, file: BinaryIO, events: list[Event]) -> None:
-    """Add the events of all lines behind the first one."""
-    decoder = TraceDecoder()
+def _read(target: Path, file: BinaryIO, version: int, events: list[Event]) -> None:
+    """Add the events of all lines behind the first one, which is the header of this version."""
+    decoder, tellings = TraceDecoder(), Tellings()
     torn: tuple[int, bytes, TraceError] | None = None
     for number, line in enumerate(file, start=2):
         header = is_header(line)
@@ -121,16 +126,18 @@ def _read(target: Path, file: BinaryIO, events: list[Event]) -> None:
         try:
             with _in_line(target, number):
                 if header:
-                    require_version(line)
+                    version = require_version(line)
                 elif not line.isspace() and (event := decoder.event(line)) is not None:
+                    tellings.add(event, len(events), number, line, version)
                     events.append(event)
         except TraceError as problem:
             if parsed(line) is not None:
                 raise
             torn = number, line, problem
+    if torn is not None and torn[1].endswith(b"\n"):
+        raise torn[2]
+    events[:] = tellings.once(events, target.name)
     if torn is not None:
-        if torn[1].endswith(b"\n"):
-            raise torn[2]
         events.append(_torn(target, *torn[:2], events))
 
 
@@ -185,6 +192,24 @@ def target_of(function: str, path: str | Path, nothing: str) -> Path:
         ) from problem
 
 
+def require_file(target: Path) -> None:
+    """Refuse a path that holds something else than a regular file.
+
+    Raises:
+        TraceError: It is a folder, a device, a pipe or a socket.
+        OSError: There is nothing, or one cannot look at it.
+        ValueError: It is no path.
+    """
+    mode = target.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise TraceError(f"{target} is a folder. Nothing was written. Give the path of a file.")
+    # It would be replaced by a file, or keep who opens it waiting.
+    if not stat.S_ISREG(mode):
+        raise TraceError(
+            f"{target} is no regular file. Nothing was written. Give the path of a file, or of none yet."
+        )
+
+
 def require_replaceable(target: Path) -> None:
     """Refuse a path that holds something else than a trace.
 
@@ -192,14 +217,7 @@ def require_replaceable(target: Path) -> None:
         TraceError: It is no regular file, or no trace, or cannot be read.
     """
     try:
-        mode = target.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise TraceError(f"{target} is a folder. Nothing was written. Give the path of a file.")
-        # It would be replaced by a file, or keep who opens it waiting.
-        if not stat.S_ISREG(mode):
-            raise TraceError(
-                f"{target} is no regular file. Nothing was written. Give the path of a file, or of none yet."
-            )
+        require_file(target)
         with target.open("rb") as file:
             first = file.readline(_LONGEST_HEADER).removeprefix(_UTF_8_MARK)
     except TraceError:
@@ -215,9 +233,16 @@ def require_replaceable(target: Path) -> None:
 
 
 @contextmanager
-def _replaced(target: Path) -> Iterator[BinaryIO]:
-    """A new file beside the target that takes its place when the block ends, and vanishes when it fails."""
-    whole = target.resolve()  # what a link points to, not the link
+def replaced(target: Path) -> Iterator[BinaryIO]:
+    """A new file beside the target that takes its place when the block ends, and vanishes when it fails.
+
+    Raises:
+        TraceError: It cannot be written; the target is as it was.
+    """
+    try:
+        whole = target.resolve()  # what a link points to, not the link
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise not_written(target, problem) from problem
     beside = whole.with_name(f".{whole.name[:60]}.{os.urandom(4).hex()}")
     try:
         with beside.open("xb") as file:

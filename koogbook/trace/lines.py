@@ -37,8 +37,8 @@ def is_header(line: bytes) -> bool:
     return isinstance(found, dict) and found.get("type") == FORMAT
 
 
-def require_version(line: bytes) -> None:
-    """Refuse a header of a version that cannot be read here.
+def require_version(line: bytes) -> int:
+    """The version of a header, which can be read here.
 
     Raises:
         TraceError: It is newer, or none.
@@ -51,6 +51,7 @@ def require_version(line: bytes) -> None:
         raise TraceError(
             f"The trace is of version {version}, and this koogbook reads up to version {VERSION}. Update koogbook."
         )
+    return version
 
 
 def parsed(line: bytes) -> Any:

@@ -13,7 +13,15 @@ from traced_runs import crosser, travelled, traveller
 import koogbook as kb
 from koogbook.agents.traced_run import TracedRun, load_run, run_of
 from koogbook.errors import ProviderError, TraceError
-from koogbook.events import Event, LLMCallFailed, LLMCallStarting, RunCompleted, RunFailed, RunStarting
+from koogbook.events import (
+    Event,
+    LLMCallFailed,
+    LLMCallStarting,
+    RunCompleted,
+    RunFailed,
+    RunStarting,
+    StrategyStarting,
+)
 from koogbook.llm.call_record import Calls, calls_of
 from koogbook.llm.retrying import RetryingExecutor
 from koogbook.pipeline import Interceptor
@@ -140,7 +148,7 @@ async def test_features_and_what_they_did_stand_in_the_report_of_a_trace(path: P
     ]
     back = load_run(kb.save_trace(events, path))
 
-    assert ("acted", "Persistence; installed and idle: Tracing") in back.report().rows
+    assert ("features", "acted: Persistence; changed nothing in the run: Tracing") in back.report().rows
 
 
 async def test_of_several_runs_one_is_named(path: Path) -> None:
@@ -180,6 +188,23 @@ async def test_what_no_trace_holds_is_refused(path: Path) -> None:
         _ = back.prompt
     with pytest.raises(TraceError, match=r"The storage of run .* is in no trace"):
         _ = back.storage
+
+
+async def test_a_trace_that_begins_later_than_its_run_says_why_it_has_no_graph() -> None:
+    """And not that it is of an older version; the report counts the nodes that are seen. [AGT-03]"""
+    run = await travelled(traveller())
+    late = run_of(run.events[20:])
+    lost = run_of([event for event in run.events if not isinstance(event, StrategyStarting)])
+
+    with pytest.raises(
+        TraceError, match=r"begins later than the run: .*StrategyStarting.*kb\.graph\(strategy, path\)"
+    ):
+        _ = late.strategy.shape
+    with pytest.raises(
+        TraceError, match=r"in its trace, since the event that holds it, StrategyStarting, was lost"
+    ):
+        _ = lost.strategy.shape
+    assert late.report().rows[0] == ("nodes", "4 runs of 4 nodes: call, tell, shorten, sum_up")
 
 
 async def test_a_run_out_of_a_trace_takes_notices() -> None:

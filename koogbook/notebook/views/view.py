@@ -63,6 +63,8 @@ class View(ABC, Generic[State]):
     title: ClassVar[str] = ""
     #: Views of one object share their selection where this word is the same; empty stands for the title.
     shares: ClassVar[str] = ""
+    #: The sentence that says how to get it as a file that is no page, with a space before it, where one can.
+    exports: ClassVar[str] = ""
 
     def __init__(self, of: Any) -> None:
         self._subject = subject_of(self.shares or self.title, of)
@@ -193,14 +195,21 @@ class View(ABC, Generic[State]):
         return h("div", stale, trouble, element)
 
     def save(self, path: str | Path) -> Path:
-        """Write a page with this view alone, in both themes; gives the path."""
-        from koogbook.notebook.views.page import Section, page
+        """Write a page with this view alone, in both themes, to a file ``.html`` or ``.htm``; gives the path.
 
-        target = Path(path)
-        target.write_text(
-            page(self.title, None, [Section("view", self.title, "", self.element)]), encoding="utf-8"
+        Raises:
+            TypeError: It is no path.
+            ViewError: Another suffix, or the file cannot be written; nothing was.
+        """
+        from koogbook.notebook.views.page import Section, page
+        from koogbook.notebook.views.saving import target_with_suffix, write
+
+        there = (".html", ".htm")
+        target = target_with_suffix(
+            "save", path, there, f"It writes a page, {' or '.join(there)}.{self.exports}"
         )
-        return target
+        whole = page(self.title, None, [Section("view", self.title, "", self.element)])
+        return write(target, whole.encode("utf-8"))
 
     def _ipython_display_(self) -> None:
         from koogbook.notebook.frame import show

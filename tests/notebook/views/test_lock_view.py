@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from koogbook.clock import FixedClock
 from koogbook.events import (
     Event,
+    RunCompleted,
     RunFailed,
+    RunStarting,
     SessionAcquired,
     SessionClosed,
     SessionCommitted,
@@ -38,6 +40,19 @@ from koogbook.pipeline import EventLog
 def test_without_events_nothing_has_run_yet():
     """An empty view says what would be here."""
     assert lock_state([]).status == "nothing has run yet: no session was opened"
+
+
+def test_a_run_without_sessions_has_run():
+    """It is not said that nothing has run; and whether more may come."""
+    begun = RunStarting(run_id="a", agent_id="a", strategy="s")
+    over, other = RunCompleted(run_id="a"), RunFailed(run_id="b", error="x")
+
+    assert lock_state([begun, over]).status == "the run is over: no session was opened"
+    assert lock_state([over, other]).status == "the runs are over: no session was opened"
+    assert lock_state([begun], now=3.0).status == "no session was opened yet"
+    assert lock_state([begun]).status == "the events end before any session was opened"
+    assert lock_text(lock_state([begun, over])) == "Lock view   the run is over: no session was opened"
+    assert "nothing has run" not in render(lock_element(lock_state([begun, over])))
 
 
 def test_events_without_sessions_are_no_sessions():

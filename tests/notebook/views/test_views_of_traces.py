@@ -118,6 +118,68 @@ def test_a_file_that_is_no_trace_is_refused(path: Path, name: str) -> None:
         VIEWS[name](path)
 
 
+@pytest.mark.parametrize("name", ["graph", "prompt", "diff", "locks"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_file_that_is_not_there_is_said_not_to_be(tmp_path: Path, name: str, as_text: bool) -> None:
+    """Whichever view it was for. [AGT-03]"""
+    missing = tmp_path / "nope.jsonl"
+
+    with pytest.raises(
+        TraceError, match=r"There is no file '.*nope\.jsonl'\. Nothing is shown\. Check the path"
+    ):
+        VIEWS[name](str(missing) if as_text else missing)
+
+
+@pytest.mark.parametrize("name", ["graph", "prompt", "diff", "locks"])
+@pytest.mark.parametrize("run_id", [None, "9f0c"])
+def test_a_name_of_a_file_that_is_not_there_is_taken_for_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, run_id: str | None
+) -> None:
+    """It ends as files do. [AGT-03]"""
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(TraceError, match=r"There is no file 'nope\.jsonl'"):
+        VIEWS[name]("nope.jsonl", run_id=run_id)
+
+
+@pytest.mark.parametrize("name", ["graph", "prompt", "diff", "locks"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_folder_is_said_to_be_one(tmp_path: Path, name: str, as_text: bool) -> None:
+    """It holds traces, perhaps, and is none. [AGT-03]"""
+    with pytest.raises(TraceError, match=r"cannot be read: Is a directory\. Nothing was loaded"):
+        VIEWS[name](str(tmp_path) if as_text else tmp_path)
+
+
+def test_the_other_arguments_that_are_paths_are_looked_for_as_well() -> None:
+    """The run of a graph, and the second history. [AGT-03]"""
+    with pytest.raises(TraceError, match=r"There is no file 'nope\.jsonl'"):
+        kb.graph(journey(), "nope.jsonl")
+    with pytest.raises(TraceError, match=r"There is no file 'nope\.jsonl'"):
+        kb.diff([kb.user("x")], "nope.jsonl")
+
+
+@pytest.mark.parametrize("name", ["graph", "prompt", "diff"])
+def test_a_text_that_is_no_path_is_refused_and_no_file_either(name: str) -> None:
+    """Someone may have left out how it ends. [AGT-03]"""
+    with pytest.raises(TypeError, match=r"There is no file 'nope'\."):
+        VIEWS[name]("nope")
+
+
+@pytest.mark.parametrize("path", ["a\0b.jsonl", "x" * 5_000 + ".jsonl"], ids=["NUL", "long"])
+def test_a_path_that_is_none_is_refused(path: str) -> None:
+    """By the error of the file. [AGT-03]"""
+    with pytest.raises(TraceError, match="cannot be read"):
+        kb.graph(path)
+
+
+async def test_a_gap_of_a_trace_stands_over_its_locks(path: Path) -> None:
+    """A view that tells of its file tells of that. [AGT-03]"""
+    run = await travelled(traveller())
+    kb.save_trace([*run.events[:10], *run.events[15:]], path)
+
+    assert "! The trace of this run is not whole: " in str(kb.locks(path))
+
+
 async def test_the_graph_of_a_strategy_takes_a_trace(path: Path) -> None:
     """Which is the way for one that does not hold the graph. [AGT-03]"""
     agent = traveller()

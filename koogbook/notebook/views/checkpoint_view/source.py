@@ -166,6 +166,11 @@ def _no_verdict(info: CheckpointInfo) -> None:
 
 
 def _storage_of(agent: Any) -> ListsCheckpoints:
+    if isinstance(agent, type):
+        raise TypeError(
+            f"checkpoints takes an agent, or a store of checkpoints, not the class {agent.__name__}. Give the agent "
+            'that runs: kb.checkpoints(agent, "chat-1").'
+        )
     storage = agent.feature("Persistence").storage if hasattr(agent, "feature") else agent
     if not hasattr(storage, "get_latest_checkpoint"):
         raise TypeError(f"checkpoints takes an agent, or a store of checkpoints, not {agent!r:.60}.")

@@ -28,7 +28,7 @@ from koogbook.notebook.views.diff_view.ways import next_change, next_lost
 from koogbook.notebook.views.look.isolates import set_apart
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, percent
-from koogbook.notebook.views.recorded import recorded
+from koogbook.notebook.views.recorded import no_such_file, recorded
 from koogbook.notebook.views.view import Action, View, run_behind, subject_of
 
 
@@ -294,10 +294,10 @@ def diff(
 
     Raises:
         TypeError: One history alone, or a compression of something that is no run.
-        TraceError: The file is no trace, or cannot be read.
+        TraceError: The file is not there, is no trace, or cannot be read.
         ViewError: The run has no such compression, or there is nothing of that name to select.
     """
-    before, after = run_behind(recorded(before, run_id)), run_behind(after)
+    before, after = run_behind(recorded(before, run_id)), run_behind(recorded(after))
     if isinstance(before, Run) and after is None:
         ledger = compression_of(before, compression)
         return DiffView(ledger, must_keep=must_keep, name=name, run=before, selected=selected)
@@ -308,7 +308,7 @@ def diff(
         if after is None:
             raise TypeError(
                 f"diff takes a run, the ledger of a compression, or two histories; got {type(before).__name__} alone. "
-                "For two histories: kb.diff(before, after)."
+                f"For two histories: kb.diff(before, after).{no_such_file(before)}"
             )
         ledger = diff_ledger(_history(before), _history(after))
     return DiffView(ledger, must_keep=must_keep, name=name, selected=selected)
@@ -322,4 +322,5 @@ def _history(given: Any) -> tuple[Message, ...]:
         return tuple(found)
     raise TypeError(
         f"diff takes histories: runs, prompts, transcripts, checkpoints or lists of messages; not {given!r:.60}."
+        f"{no_such_file(given)}"
     )

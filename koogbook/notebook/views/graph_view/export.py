@@ -12,6 +12,7 @@ from koogbook.notebook.views.graph_view.painting import paint_png
 from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_drawing, graph_svg
 from koogbook.notebook.views.look.styles import TOKENS, Theme
+from koogbook.notebook.views.saving import require_folder, target_with_suffix, write
 from koogbook.notebook.views.view import run_behind
 from koogbook.runtime.export import to_dot, to_json, to_mermaid
 from koogbook.runtime.shape import GraphShape
@@ -36,26 +37,17 @@ def export_graph(of: Any, path: str | Path, *, theme: Theme = "light") -> Path:
 
     Raises:
         TypeError: ``of`` is none of these.
-        ViewError: Another suffix, or another theme, or no such folder; nothing was written.
-        OSError: The file cannot be written.
+        ViewError: Another suffix, or another theme, or no such folder, or the file cannot be written; nothing was.
     """
     if not isinstance(path, str | PathLike):
         raise TypeError(
             f"export_graph takes a strategy, a run or an agent, and then the path of the file, not {path!r:.60}. "
             "Nothing was written."
         )
-    target = Path(path)
+    there = (*_PICTURES, *_TEXTS)
+    target = target_with_suffix("export_graph", path, there, f"It writes {', '.join(there)}.")
     suffix = target.suffix.casefold()
-    if suffix not in (*_PICTURES, *_TEXTS):
-        raise ViewError(
-            f"export_graph tells by the suffix what to write, and {target.name!r} has {suffix or 'none'!r}. Nothing "
-            f"was written. It writes {', '.join((*_PICTURES, *_TEXTS))}."
-        )
-    if not target.parent.is_dir():
-        raise ViewError(
-            f"There is no folder {str(target.parent)!r} to write {target.name!r} to. Nothing was written. Make it "
-            "first: pathlib.Path(...).mkdir(parents=True)."
-        )
+    require_folder(target)
     if theme not in TOKENS:
         raise ViewError(f"theme is 'light' or 'dark', not {theme!r:.60}. Nothing was written.")
     found = run_behind(of)
@@ -70,5 +62,4 @@ def export_graph(of: Any, path: str | Path, *, theme: Theme = "light") -> Path:
     else:
         state = graph_state(shape, getattr(found, "events", ()))
         body = graph_svg(state, theme) if suffix == ".svg" else paint_png(graph_drawing(state), theme)
-    target.write_bytes(body)
-    return target
+    return write(target, body)

@@ -15,7 +15,7 @@ from koogbook.notebook.views.graph_view.model import GraphState
 from koogbook.notebook.views.graph_view.state import graph_state
 from koogbook.notebook.views.graph_view.view import graph_element, graph_text
 from koogbook.notebook.views.look.markup import Element
-from koogbook.notebook.views.recorded import as_view_error, is_going_on, recorded
+from koogbook.notebook.views.recorded import as_view_error, is_going_on, no_such_file, recorded
 from koogbook.notebook.views.view import Action, View, run_behind
 from koogbook.runtime.shape import GraphShape
 
@@ -39,6 +39,7 @@ class GraphView(View[GraphState]):
 
     title = "Strategy graph"
     shares = "nodes"
+    exports = " For the graph as a picture or a text: kb.export_graph(run, 'graph.svg')."
 
     def __init__(self, of: Any, run: Any = None, *, selected: str | None = None) -> None:
         strategy = getattr(of, "strategy", of)
@@ -166,7 +167,7 @@ def graph(
 
     Raises:
         TypeError: It is none of these.
-        TraceError: The file is no trace, or cannot be read.
+        TraceError: The file is not there, is no trace, or cannot be read.
         ViewError: There is no such node or run, or the trace does not hold the graph.
     """
     if run is None:
@@ -178,7 +179,7 @@ def graph(
     if shape is None:
         raise TypeError(
             f"graph takes a strategy, a run or an agent, not {strategy!r:.60}. A recorded run is given by its events, "
-            "or by the path of its trace."
+            f"or by the path of its trace.{no_such_file(strategy)}"
         )
     return GraphView(of, run, selected=selected)
 

@@ -30,9 +30,8 @@ from koogbook.notebook.views.lock_view.text import lock_text
 from koogbook.notebook.views.lock_view.view import lock_element
 from koogbook.notebook.views.look.markup import Element
 from koogbook.notebook.views.look.measure import count, duration
-from koogbook.notebook.views.recorded import is_going_on, recorded
+from koogbook.notebook.views.recorded import events_at, is_going_on, recorded
 from koogbook.notebook.views.view import Action, View
-from koogbook.trace import load_trace
 
 #: Seconds between two moments of a replay that plays, and how many of them a whole run has: about 6 s.
 _STEP = 0.2
@@ -404,14 +403,14 @@ def locks(
 
     Raises:
         TypeError: It is none of these.
-        TraceError: The file is no trace, or cannot be read.
+        TraceError: The file is not there, is no trace, or cannot be read.
         ViewError: There is no such session, moment or run; nothing is shown.
     """
     source = Path(run).name if isinstance(run, str | Path) else ""
     if run_id is not None:
         run = recorded(run, run_id).events
     if isinstance(run, str | Path):
-        run = load_trace(run)
+        run = events_at(run)
     if not isinstance(run, Run) and not _are_events(run):
         raise TypeError(f"locks takes a run, or a sequence of events, not {_instead(run)}")
     return LockView(run, selected=selected, at=at, source=source)

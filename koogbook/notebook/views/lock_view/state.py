@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from koogbook.events import Event, Notice
+from koogbook.events import Event, Notice, RunCompleted, RunFailed
 from koogbook.notebook.views.lock_view.queue import QueueRow, next_up, queue_rows
 from koogbook.notebook.views.lock_view.rows import (
     ERRORS,
@@ -136,7 +136,18 @@ def lock_state(events: Sequence[Event], *, now: float | None = None, source: str
     notes = tuple(
         event.text for event in events if isinstance(event, Notice) and event.kind.startswith("trace_")
     )
-    return replace(_state(rows, end, goes_on=now is not None), source=source, notes=notes)
+    state = _state(rows, end, goes_on=now is not None)
+    if not rows and events:
+        state = replace(state, status=_without_sessions(events, goes_on=now is not None), status_word="empty")
+    return replace(state, source=source, notes=notes)
+
+
+def _without_sessions(events: Sequence[Event], *, goes_on: bool) -> str:
+    """What is to say of something that has run, and has opened no session so far."""
+    over = {event.run_id for event in events if isinstance(event, RunCompleted | RunFailed)}
+    if over:
+        return f"the {'run is' if len(over) == 1 else 'runs are'} over: no session was opened"
+    return "no session was opened yet" if goes_on else "the events end before any session was opened"
 
 
 def lock_state_at(events: Sequence[Event], at: float, whole: LockState | None = None) -> LockState:

@@ -24,7 +24,7 @@ from koogbook.notebook.views.prompt_view.source import CallSource, OneHistory, R
 from koogbook.notebook.views.prompt_view.state import prompt_state
 from koogbook.notebook.views.prompt_view.text import prompt_text
 from koogbook.notebook.views.prompt_view.view import prompt_element
-from koogbook.notebook.views.recorded import as_view_error, is_going_on, recorded
+from koogbook.notebook.views.recorded import as_view_error, is_going_on, no_such_file, recorded
 from koogbook.notebook.views.view import Action, View, run_behind
 
 
@@ -318,7 +318,7 @@ def prompt(
 
     Raises:
         TypeError: It is neither a run nor a history, or a call of a history was asked for.
-        TraceError: The file is no trace, or cannot be read.
+        TraceError: The file is not there, is no trace, or cannot be read.
         ViewError: The run has made no call, or none of this number, or its trace does not hold them; or there is no
             such layer or message.
     """
@@ -359,7 +359,8 @@ def _history(given: Any) -> OneHistory:
             return OneHistory(messages, params, _name(given), in_object=found is not given)
     raise TypeError(
         f"prompt takes a run, or a history: a prompt, a transcript, a checkpoint or a list of messages; not "
-        f"{given!r:.60}. A recorded run is given by its events, or by the path of its trace. Nothing is shown."
+        f"{given!r:.60}. A recorded run is given by its events, or by the path of its trace."
+        f"{no_such_file(given)} Nothing is shown."
     )
 
 
