@@ -263,8 +263,21 @@ class EventLog:
         return next(self._numbers)
 
     def came_of_listener(self, problem: BaseException) -> bool:
-        """Whether this is what a listener of this run has raised, and no failure of what it was told of."""
-        return any(problem is raised for raised in self._raised)
+        """Whether a listener of this run has raised it, or what it comes of, and it is no failure of what goes on.
+
+        It may be in a group, as a ``TaskGroup`` raises it, or the cause of what was raised instead.
+        """
+        looked_at: list[BaseException] = []
+        to_look_at = [problem] if self._raised else []
+        while to_look_at:
+            one = to_look_at.pop()
+            if any(one is raised for raised in self._raised):
+                return True
+            if not any(one is other for other in looked_at):
+                looked_at.append(one)
+                to_look_at += filter(None, (one.__cause__, one.__context__))
+                to_look_at += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        return False
 
     def emit(self, kind: type[Event], path: str | None = None, /, **fields: Any) -> None:
         """Record an event of this kind, now, at ``path`` (default: where the current task is).

@@ -6,15 +6,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from koogbook import clock
-from koogbook.events import Notice, ToolCallStarting, ToolValidationFailed
+from koogbook.events import Notice
 from koogbook.messages.message import Message
 from koogbook.messages.parts import ToolCall
-from koogbook.pipeline import Interceptor, Stage, current_path
+from koogbook.pipeline import EventLog, Interceptor, Stage, current_path
 from koogbook.runtime.context import Context
+from koogbook.tools.environment import let_through
 from koogbook.tools.failures import in_words
 from koogbook.tools.journal import JournalStorage, Status, ToolExecution, tool_executions
 
@@ -31,7 +32,8 @@ class ToolJournal:
     """Keeps every tool execution of an agent durably: which tool, with which arguments, and how it ended.
 
     A row is written before the tool runs, and its end before its result goes on, so that after a crash it is known
-    what ran and what may have run. What another feature answers in place of a tool did not run and is not in it.
+    what ran and what may have run. What another feature answers in place of a tool did not run and is not in it. Where
+    one nearer to the tool tries again, or puts another result in place of the tool's, the row is of what came of it.
 
     Args:
         storage: Where it is kept: ``SqliteJournal()``, also in the file of the checkpoints, or ``MemoryJournal()``.
@@ -123,13 +125,17 @@ class JournalInterceptor(Interceptor):
         if number is None:
             return await call(tool_call)
         before = len(run.log.events)
+        ran: list[tuple[EventLog, int]] = []
+        token = let_through.set(ran)
         try:
             result = await call(tool_call)
         except BaseException as problem:
-            end = _told(run, before, tool_call) or _raised(problem)
+            end = _told(run, before, ran) or _raised(problem)
             await _whole(self._end(run, number, end, began))
             raise
-        end = _told(run, before, tool_call) or _answered(result)
+        finally:
+            let_through.reset(token)
+        end = _answered(result, lambda: _told(run, before, ran))
         lost = await _whole(self._end(run, number, end, began))
         if lost is not None and self._raises:
             raise lost
@@ -190,27 +196,18 @@ class _End:
     error: str = ""
 
 
-def _told(run: Context, before: int, tool_call: ToolCall) -> _End | None:
-    """How the events say that a call ended which began behind so many of them; None where they do not.
+def _told(run: Context, before: int, ran: list[tuple[EventLog, int]]) -> _End | None:
+    """How the last of these executions ended, by the events behind so many; None where they do not say.
 
     They have it from the tool itself: a listener that raises afterwards does not change what the tool did, and the
     words around an error are for the model.
     """
-    since = run.log.events[before:]
-    # The first one is of this call: between the row and the tool nothing waits.
-    begun = next(
-        (
-            event
-            for event in since
-            if isinstance(event, ToolCallStarting | ToolValidationFailed)
-            and (event.tool, event.call_id) == (tool_call.tool, tool_call.id)
-        ),
-        None,
-    )
-    if begun is None:
-        return None
-    told = tool_executions(event for event in since if getattr(event, "number", 0) == begun.number)[0]
-    return None if told.status == "started" else _End(told.status, told.output, told.error)
+    # Only of this run: an interceptor in between may ask another agent, whose tools run in its own.
+    number = next((number for log, number in reversed(ran) if log is run.log), None)
+    since = run.log.events[before:] if number is not None else ()
+    for told in tool_executions(event for event in since if getattr(event, "number", None) == number):
+        return None if told.status == "started" else _End(told.status, told.output, told.error)
+    return None
 
 
 def _raised(problem: BaseException) -> _End:
@@ -218,13 +215,21 @@ def _raised(problem: BaseException) -> _End:
     return _End(status, error=in_words(problem))
 
 
-def _answered(result: Any) -> _End:
-    if (
-        not isinstance(result, Message) or not result.results
-    ):  # of an interceptor; it will be refused further out
-        return _End("failed", error=f"no result, but {type(result).__name__}")
+def _answered(result: Any, told: Callable[[], _End | None]) -> _End:
+    """What came of a call that gave a result: the output is what the model gets, whatever the tool gave.
+
+    A tool that succeeded did so also where an interceptor made an error of it, since what it did is done.
+    """
+    if not isinstance(result, Message) or not result.results:  # of an interceptor; it is refused further out
+        return told() or _End("failed", error=f"no result, but {type(result).__name__}")
     only = result.results[0]
-    return _End("failed", error=only.output) if only.is_error else _End("succeeded", output=only.output)
+    if not only.is_error:
+        return _End("succeeded", output=only.output)
+    end = told() or _End("failed", error=only.output)
+    if end.status == "succeeded":
+        return replace(end, output=only.output)
+    # Without the words around it, where it is the tool's own error still.
+    return end if only.output.endswith(end.error) else replace(end, error=only.output)
 
 
 def _say(run: Context, what: str, problem: Exception) -> None:

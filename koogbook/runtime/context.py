@@ -178,13 +178,18 @@ class Context:
         Args:
             calls: The reply, or its calls.
             parallel: One after another, or at once: at most so many, 16 with ``True`` (Koog's ``parallelTools``).
+
+        Raises:
+            TypeError: It is something else, or one call alone.
         """
-        asked = calls.calls if isinstance(calls, Message) else list(calls)
-        wrong = next((one for one in asked if not isinstance(one, ToolCall)), None)
-        if wrong is not None:
+        given: Any = calls.calls if isinstance(calls, Message) else calls
+        asked = list(given) if isinstance(given, Iterable) else [given]
+        wrong = [f"{type(one).__name__} {one!r:.60}" for one in asked if not isinstance(one, ToolCall)]
+        if wrong or isinstance(given, ToolCall):
+            said, line = (wrong[0], "reply") if wrong else ("one call alone", "[call]")
             raise TypeError(
-                f"ctx.run_tools takes a reply, or the calls of one, not {type(wrong).__name__} {wrong!r:.60}. Nothing "
-                "was run. Write ctx.run_tools(reply)."
+                f"ctx.run_tools takes a reply, or the calls of one, not {said}. Nothing was run. Write "
+                f"ctx.run_tools({line})."
             )
         around = wrappers(self.shared.interceptors, "around_tool_call", self.log.acted)
         at_once = _AT_ONCE if parallel is True else int(parallel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -17,9 +18,11 @@ from koogbook.messages.parts import ToolCall
 from koogbook.pipeline import EventLog, Wrapper, wrapped
 from koogbook.tools.failures import in_words, refusal
 from koogbook.tools.results import as_text
-from koogbook.tools.tool import Tool, ToolException, ToolRegistry
+from koogbook.tools.tool import LONGEST_NAME, Tool, ToolException, ToolRegistry
 
-_LONGEST_NAME = 64
+#: Where a wrapper wants to know what it let through: the log and the number of each execution, as they begin.
+let_through: ContextVar[list[tuple[EventLog, int]] | None] = ContextVar("koogbook_let_through", default=None)
+
 _IN_ITS_THREAD = "; the function ran in a thread, which nothing can stop, and may have run to its end"
 
 
@@ -114,6 +117,8 @@ async def _run_wrapped(
 
 async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Message:
     number = log.next_number()
+    if (let := let_through.get()) is not None:
+        let.append((log, number))
     tool = tools.get(call.tool)
     if tool is None:
         return _refuse(call, number, _unknown(call.tool, tools.names), log)
@@ -139,8 +144,9 @@ async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Messa
         if cancelled and not tool.is_async:
             failed["error"] += _IN_ITS_THREAD
         # A tool that wants to end the program has failed, and so has one that waited for what somebody cancelled; that
-        # the user interrupts it, or a cancellation of the run, goes on.
-        if cancelled or not isinstance(problem, Exception | SystemExit | asyncio.CancelledError):
+        # the user interrupts it, a cancellation of the run, or what a listener has raised inside of it, goes on.
+        goes_on = cancelled or not isinstance(problem, Exception | SystemExit | asyncio.CancelledError)
+        if goes_on or log.came_of_listener(problem):
             log.emit_quietly(ToolCallFailed, cancelled=cancelled, **failed)
             raise
         log.emit(ToolCallFailed, **failed)
@@ -190,9 +196,9 @@ def _refuse(call: ToolCall, number: int, error: str, log: EventLog) -> Message:
 
 def _unknown(name: str, names: Sequence[str]) -> str:
     """That there is no such tool, and which there are, the nearest first."""
-    said = f"There is no tool named {name[:_LONGEST_NAME]!r}."
+    said = f"There is no tool named {name[:LONGEST_NAME]!r}."
     if not names:
         return f"{said} There are no tools at all: answer without one."
-    near = get_close_matches(name[:_LONGEST_NAME], names, n=1)
+    near = get_close_matches(name[:LONGEST_NAME], names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{said}{hint} Tools on offer: {', '.join(dict.fromkeys((*near, *names)))}."

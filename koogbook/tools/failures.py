@@ -48,14 +48,14 @@ def text_of(problem: BaseException) -> str:
 
 
 def _group_in_words(group: BaseExceptionGroup[BaseException]) -> str:
-    inside = list(_inside(group))
+    inside = list(exceptions_in(group))
     told = [in_words(one) for one in inside[:_MOST_INSIDE]]
     if len(inside) > _MOST_INSIDE:
         told.append(f"and {len(inside) - _MOST_INSIDE} more")
     return f"{type(group).__name__}: {group.message}: {'; '.join(told)}"
 
 
-def _inside(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def exceptions_in(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     """The exceptions of a group and of the groups in it, in order."""
     waiting = deque(group.exceptions)
     while waiting:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from msgspec import Struct
 
@@ -15,8 +15,9 @@ from koogbook.code_place import place_of
 from koogbook.errors import ToolError
 from koogbook.functions import is_async
 
-#: What all providers take.
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+#: Characters of a name that all providers take.
+LONGEST_NAME: Final = 64
+_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}", re.ASCII)
 
 
 class ToolException(Exception):
@@ -63,8 +64,8 @@ class Tool:
             raise ToolError("A tool needs a name: use a def, or Tool(function, name=...).")
         if not isinstance(chosen, str) or not _NAME.fullmatch(chosen):
             raise ToolError(
-                f"No provider takes {chosen!r:.80} as the name of a tool. Use 1 to 64 letters from a to z, digits, _ "
-                'and -: kb.Tool(function, name="...").'
+                f"No provider takes {chosen!r:.80} as the name of a tool. Use 1 to {LONGEST_NAME} letters from a to z, "
+                'digits, _ and -: kb.Tool(function, name="...").'
             )
         self.function = function
         self.is_async = is_async(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -338,6 +339,53 @@ async def test_a_listener_that_raises_on_a_node_of_a_branch_ends_the_run(on_erro
     with pytest.raises(Boom, match="trip/research/a"):
         await agent.run("x")
     assert stopped == ["b"]
+
+
+@pytest.mark.parametrize("how", ["in a group", "as a cause", "as a context"])
+async def test_what_a_listener_raises_is_known_in_other_clothes(how: str) -> None:
+    """In the group of a TaskGroup, or as the cause of what was raised instead [GRA-08, AGT-02]."""
+
+    async def asks(ctx: kb.Context, value: Any) -> None:
+        async def ask() -> None:
+            async with ctx.llm.read_session() as session:
+                await session.request()
+
+        if how == "in a group":
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ask())
+        try:
+            await ask()
+        except Boom as problem:
+            if how == "as a cause":
+                raise RuntimeError("other") from problem
+            raise RuntimeError("other")  # noqa: B904
+
+    def breaks(event: Any) -> None:
+        raise Boom
+
+    agent = agent_of(block_of(ALL, {"a": gives(1), "b": asks}, on_error="collect")[0])
+    agent.on(breaks, events.LLMCallStarting)
+    with pytest.raises((RuntimeError, ExceptionGroup)):
+        await agent.run("x")
+
+
+async def test_a_failure_of_a_branch_is_its_own_where_a_listener_has_raised_before() -> None:
+    """What a node has caught of a listener is over; what fails then is collected [GRA-08]."""
+
+    async def asks(ctx: kb.Context, value: Any) -> None:
+        async with ctx.llm.read_session() as session:
+            with contextlib.suppress(Boom):
+                await session.request()
+        raise ValueError("own")
+
+    def breaks(event: Any) -> None:
+        raise Boom
+
+    agent = agent_of(block_of(ALL, {"a": gives(1), "b": asks}, on_error="collect")[0])
+    agent.on(breaks, events.LLMCallStarting)
+    run = await agent.run("x")
+
+    assert [event.error for event in told(run, events.BranchFailed)] == ["ValueError: own"]
 
 
 async def test_a_long_list_of_failures_is_cut() -> None:

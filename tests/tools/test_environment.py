@@ -624,3 +624,29 @@ async def test_what_an_interceptor_raises_ends_the_run() -> None:
 
     with pytest.raises(LookupError, match="no permission"):
         await _with_wrapper(around, kb.ToolCall("weather", '{"city":"Bonn"}', "c1"))
+
+
+@pytest.mark.parametrize("in_words", [False, True])
+async def test_what_a_listener_raises_inside_of_a_tool_ends_the_turn(in_words: bool) -> None:
+    """It is no failure of the tool that a model could be told of; the call has an end [AGT-02, AGT-05]."""
+
+    def listener(event: events.Event) -> None:
+        raise ValueError("listener")
+
+    log = EventLog("run-1", "chat-1", [Subscription(listener, (events.Notice,), "raise")])
+
+    @kb.tool
+    async def tells(city: str) -> str:
+        """Tell something."""
+        try:
+            log.notice("kind", city)
+        except ValueError as problem:
+            if in_words:
+                raise RuntimeError("the city is gone") from problem
+            raise
+        return city
+
+    call = kb.ToolCall("tells", '{"city": "Bonn"}', "c1")
+    with pytest.raises((ValueError, RuntimeError), match=r"listener|gone"):
+        await run_calls([call], ToolRegistry([tells]), log)
+    assert [event.name for event in log.events][-1] == "ToolCallFailed"

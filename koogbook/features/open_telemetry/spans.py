@@ -57,8 +57,7 @@ from koogbook.features.open_telemetry.told import (
 )
 from koogbook.llm.request import Request
 from koogbook.messages.message import Message
-
-_LONGEST_NAME = 64  # of a tool, characters
+from koogbook.tools.tool import LONGEST_NAME
 
 
 class RunSpans:
@@ -265,13 +264,13 @@ class RunSpans:
         name = event.tool if known else None
         attributes: Attributes = {
             names.OPERATION: names.EXECUTE_TOOL,
-            names.TOOL_NAME: None if name is None else name[:_LONGEST_NAME],
+            names.TOOL_NAME: None if name is None else name[:LONGEST_NAME],
             names.TOOL_TYPE: "function",
             names.TOOL_CALL_ID: event.call_id,
         }
         if self._content:
             attributes[names.TOOL_CALL_ARGUMENTS] = event.args or None
-        title = f"{names.EXECUTE_TOOL} {(name or '')[:_LONGEST_NAME]}".rstrip()
+        title = f"{names.EXECUTE_TOOL} {(name or '')[:LONGEST_NAME]}".rstrip()
         self._begin(tool_key(event), title, event, attributes)
 
     # ------------------------------------------------------------------------------------- what is no span of its own
