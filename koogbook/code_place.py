@@ -67,8 +67,7 @@ def defining_cell() -> Cell | None:
 
 def is_interactive() -> bool:
     """Whether code is typed in piece by piece, and may run again: a shell or a notebook, and no script."""
-    ipython = sys.modules.get("IPython")
-    return hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None)
+    return hasattr(sys, "ps1")
 
 
 def calling_place(above: int = 0) -> str:

@@ -29,9 +29,9 @@ def add_edge(
         put_back(root)
     require_in_place(graph)
     if not _is_own(graph, source):
-        source = node_of(graph, source)
+        source = node_of(graph, source, "source")
     if not _is_own(graph, target):
-        target = node_of(graph, target)
+        target = node_of(graph, target, "target")
     edge = Edge(source, target, label, calling_place(2))
     if edge.source is graph.finish:
         raise GraphError(f"The finish node of {graph.path!r} has no way out. Start the edge at another node.")

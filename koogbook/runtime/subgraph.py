@@ -409,7 +409,7 @@ class Subgraph(OwnNodes, ReadyNodes, Generic[In, Out]):
 
     def _put(self, node: Node, replace: bool = False) -> Node:
         name, root = node.name, self.root
-        if type(name) is not str or not name or "/" in name:
+        if type(name) is not str or not name.isidentifier():
             require_name(name, "A node")
         if name in RESERVED:
             raise GraphError(f"{name!r} is the name of a node that every graph has. Choose another one.")

@@ -799,6 +799,47 @@ def test_a_subgraph_that_another_cell_has_put_nodes_in_stays_and_is_its_own(cell
     assert "part" not in trip.nodes
 
 
+def test_a_subgraph_that_is_defined_behind_a_look_takes_in_what_it_took(cells: Cells) -> None:
+    """It and those inside it are the ones from before, by whichever variable [NBK-03]."""
+    trip = _trip(cells)
+    with cells.run("a"):
+        part = trip.subgraph("part")
+        deep = part.subgraph("deep")
+        _adds(deep, "inner")
+    with cells.run("a"):
+        trip.check()
+        assert "part" not in trip.nodes
+        _adds(deep, "first")
+        trip.check()
+        same = trip.subgraph("part").subgraph("deep")
+        _adds(same, "second")
+        deep.edge("start", "second")
+
+    assert same is deep
+    assert part.as_node is trip.nodes["part"]
+    assert _names(deep) == ["first", "second"]
+    assert trip.nodes["part"].subgraph is part
+
+
+def test_a_subgraph_that_was_withdrawn_takes_nothing_in_until_it_is_defined_again(cells: Cells) -> None:
+    """What is put into the object from before would be nowhere [GRA-12a]."""
+    trip = _trip(cells)
+    with cells.run("a"):
+        part = trip.subgraph("part")
+        deep = part.subgraph("deep")
+    with cells.run("a"):
+        pass
+
+    for graph in (part, deep):
+        with pytest.raises(ForeignNodeError, match="'trip/part' was taken out of 'trip'"), cells.run("b"):
+            _adds(graph, "inner")
+    with cells.run("a"):
+        part = trip.subgraph("part")
+        _adds(part.subgraph("deep"), "inner")
+
+    assert "trip/part/deep/inner" in [node.path for node in trip.shape().nodes]
+
+
 def test_a_subgraph_that_the_cell_still_fills_stays(cells: Cells) -> None:
     """By a variable from before [GRA-12a]."""
     trip = _trip(cells)
@@ -881,6 +922,34 @@ def test_a_node_of_the_strategy_before_names_the_cell_to_run(cells: Cells) -> No
         trip.start >> plan
 
     assert _edges(trip) == ["<edge start >> plan>"]
+
+
+def test_an_edge_from_the_strategy_before_names_the_cells_of_its_nodes(cells: Cells) -> None:
+    """Not that of the newer object, which would only make yet another one [GRA-12a]."""
+    with cells.run("make"):
+        trip = kb.strategy("trip")
+    with cells.run("a") as first:
+        plan = _adds(trip, "plan")
+    with cells.run("b") as second:
+        _adds(trip, "book")
+        _adds(trip, "pay")
+    with cells.run("make") as made_again:
+        trip = kb.strategy("trip")
+
+    for late in (trip.finish, _adds(trip, "late")):
+        with pytest.raises(ForeignNodeError) as refused, cells.run("c"):
+            plan >> late
+        told = str(refused.value)
+        assert "does not belong to this 'trip', which is the object from before: it is in" in told
+        assert f"join the newer one: {first.name} (plan), {second.name} (book, pay)." in told
+        assert f"Run {made_again.name} again" not in told
+
+    with cells.run("a"):
+        plan = _adds(trip, "plan")
+    with cells.run("c"):
+        plan >> trip.finish
+
+    assert _edges(trip) == ["<edge plan >> finish>"]
 
 
 def test_a_node_of_a_subgraph_is_in_no_other_object(cells: Cells) -> None:

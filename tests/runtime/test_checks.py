@@ -75,6 +75,31 @@ def test_a_graph_that_can_run_has_no_findings() -> None:
     assert graph.check() == ()
 
 
+def test_findings_are_read_line_by_line() -> None:
+    """Each with its remedy, and below it the line to paste, as the error has them [GRA-05]."""
+    graph = _graph("a", "b")
+    graph.start >> graph.nodes["a"] >> graph.finish
+    graph.edge(graph.start, graph.finish)
+
+    assert repr(graph.check()) == str(graph.check())
+    assert str(graph.check()).splitlines() == [
+        "2 to look at:",
+        "  - error: s/start has 2 edges without a condition, to a, finish; only one can be taken. strategy.remove one "
+        "of them, or give it when=. Edge: start >> finish",
+        "        s.remove(s.find_edge('start', 'finish'))",
+        "  - warning: s/b is never reached. Add an edge that leads to it: NODE >> b; or take it out.",
+        "        s.remove('b')",
+    ]
+
+
+def test_no_findings_are_no_empty_text() -> None:
+    """They equal an empty tuple all the same [GRA-05]."""
+    graph = _graph("a")
+    graph.start >> graph.nodes["a"] >> graph.finish
+
+    assert (str(graph.check()), graph.check()) == ("Nothing to mend.", ())
+
+
 def test_an_empty_graph_has_no_first_node() -> None:
     """The remedy is an edge [GRA-05]."""
     graph = _graph()

@@ -46,8 +46,9 @@ def _gives(value: Any) -> Any:
     ],
     ids=["functions", "one function", "ready nodes"],
 )
-async def test_definitions_of_one_line_are_told(define: Any) -> None:
+async def test_definitions_of_one_line_are_told(define: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a loop the last one counts: check(), every report and the errors of what comes of it say so [GRA-12]."""
+    monkeypatch.delattr(sys, "ps1", raising=False)  # which a shell of another test has left
     trip = kb.strategy("trip")
     for city in ("Paris", "Rome"):
         node = define(trip, city)
@@ -63,8 +64,9 @@ async def test_definitions_of_one_line_are_told(define: Any) -> None:
         assert found.text in str(run.report())
 
 
-async def test_what_comes_of_two_definitions_names_them() -> None:
+async def test_what_comes_of_two_definitions_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """A circle, or two ways out of one node, may be two nodes that were meant to be [GRA-04, GRA-05]."""
+    monkeypatch.delattr(sys, "ps1", raising=False)
     trip = kb.strategy("trip")
     first, second = (trip.node(name="ask")(step) for _ in range(2))
     trip.start >> first >> second >> trip.finish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import pytest
@@ -171,7 +172,7 @@ async def undecorated(ctx: kb.Context, value: Any) -> Any:
     ("what", "remedy"),
     [
         (undecorated, r"Decorate the function with @trip\.node"),
-        ([1], "Write an edge for each of them"),
+        ([1], "Write an edge (for|from) each of them"),
         (None, "or the name of a node"),
         ("nowhere", "There is no node 'nowhere'"),
     ],
@@ -189,6 +190,28 @@ def test_an_arrow_to_what_is_no_node_says_so(what: Any, remedy: str) -> None:
         with pytest.raises(GraphError, match=remedy):
             arrow()
     assert trip.edges == []
+
+
+def test_several_on_the_left_of_an_arrow_need_no_condition() -> None:
+    """On its right one of them is to be taken, and on its left each leads to the same node [GRA-01]."""
+    trip = kb.strategy("trip")
+    some: Any = [trip.node(step, name=name) for name in ("a", "b")]
+
+    with pytest.raises(GraphError) as left:
+        some >> trip.finish
+    with pytest.raises(GraphError) as right:
+        trip.start >> some
+    assert str(left.value).endswith("Write an edge from each of them; several may lead to one node.")
+    assert str(right.value).endswith("each of them, with when= where one of several is to be taken.")
+
+
+@pytest.mark.parametrize(("name", "made"), [("trip", "trip"), ("class", "strategy"), ("my trip", "strategy")])
+def test_a_decorator_to_write_can_be_written(name: str, made: str) -> None:
+    """Also where no variable can have the name of the strategy [GRA-01]."""
+    trip = kb.strategy(name)
+
+    with pytest.raises(GraphError, match=rf"Decorate the function with @{made}\.node\."):
+        trip.start >> undecorated  # type: ignore[operator]
 
 
 def test_an_arrow_takes_the_name_of_a_node() -> None:
@@ -230,19 +253,28 @@ def test_nothing_is_taken_out_where_one_cannot_be() -> None:
     assert len(trip.edges) == 2
 
 
-def test_a_subgraph_that_was_replaced_takes_nothing_in() -> None:
-    """What is put into it would be nowhere [GRA-12]."""
-    trip = kb.strategy("trip")
-    part = trip.subgraph("part")
-    trip.node(name="part")(step)
+def test_an_edge_that_is_taken_out_with_its_node_goes_once() -> None:
+    """Whichever of them is named first [GRA-12a]."""
+    for node_first in (True, False):
+        trip = trip_of(("start", "a"), ("a", "finish"))
+        edge = trip.edges[1]
+        trip.remove(*(("a", edge) if node_first else (edge, "a")))
 
-    for use in (
-        lambda: part.node(name="a")(step),
-        lambda: part.edge("start", "finish"),
-        lambda: trip.edge("start", part),
-    ):
-        with pytest.raises(ForeignNodeError, match="'trip/part' was defined again as a node at"):
-            use()
+        assert trip.edges == []
+        assert list(trip.nodes) == ["start", "finish"]
+
+
+def test_what_is_named_twice_is_taken_out_once() -> None:
+    """And told once [GRA-12a]."""
+    trip = trip_of(("start", "a"), ("a", "b"), ("b", "finish"))
+    trip.remove("a", trip.nodes["a"], "a")
+    trip.remove(trip.edges[0], trip.edges[0])
+
+    assert trip.edges == []
+    assert trip.changes == [
+        "node a removed: checkpoints saved after trip/a can no longer be resumed",
+        "edge b >> finish removed",
+    ]
 
 
 def test_further_arguments_with_a_default_are_the_functions_own() -> None:
@@ -261,6 +293,17 @@ def test_further_arguments_with_a_default_are_the_functions_own() -> None:
             return place
 
 
+def test_any_number_of_further_arguments_is_the_functions_own_affair() -> None:
+    """None of them has to be given [GRA-01]."""
+    trip = kb.strategy("trip")
+
+    @trip.node
+    async def visit(ctx: kb.Context, value: str, *more: str, **others: int) -> int:
+        return len(more)
+
+    assert (visit.input_type, visit.output_type) == (str, int)
+
+
 def test_a_maker_of_conditions_is_called_for_one() -> None:
     """Without its parentheses it would always hold [GRA-10]."""
     trip = trip_of(("start", "a"))
@@ -276,6 +319,11 @@ def test_a_maker_of_conditions_is_called_for_one() -> None:
     [
         (lambda value: kb.calls_tool("exit"), "is a condition itself"),
         (lambda value: step, "is a function, and was not called"),
+        (lambda value: int, r"is a class, and no answer.*ask for the class, as with isinstance\(value"),
+        (
+            lambda value: Sized,
+            r"gave type <class .*Sized'> for str 'x', which is a class, and no .*isinstance",
+        ),
     ],
 )
 async def test_a_condition_that_gives_no_answer_is_an_error(answer: Any, why: str) -> None:

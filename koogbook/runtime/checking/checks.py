@@ -20,8 +20,7 @@ def check(strategy: Strategy) -> Findings:
     What the running notebook cell does not define any more is withdrawn before.
     """
     withdraw_so_far(strategy)
-    found = [finding for graph in strategy.all_graphs() for finding in findings_of(graph)]
-    return Findings(sorted(found, key=lambda finding: finding.level != "error"))
+    return Findings(sorted(findings_of(strategy), key=lambda finding: finding.level != "error"))
 
 
 def require_runnable(strategy: Strategy) -> tuple[FindingShape, ...]:

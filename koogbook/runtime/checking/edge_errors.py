@@ -25,10 +25,12 @@ def holds(result: Any, node: CompiledNode, edge: CompiledEdge, step: Step, value
     """Whether a condition holds that gave something else than True or False.
 
     Raises:
-        GraphError: It gave something of which that cannot be told, or a function or generator, which is always true.
+        GraphError: It gave something of which that cannot be told, or a function, class or generator: always true.
     """
     if inspect.isroutine(result) or isinstance(result, partial):
         why = "is a function, and was not called"
+    elif inspect.isclass(result):
+        why = "is a class, and no answer about the value"
     elif isinstance(result, Condition):
         why = "is a condition itself, and no answer"
     elif inspect.isawaitable(result):
@@ -49,7 +51,7 @@ def holds(result: Any, node: CompiledNode, edge: CompiledEdge, step: Step, value
 def _no_answer(
     result: Any, node: CompiledNode, edge: CompiledEdge, step: Step, value: Any, why: str
 ) -> GraphError:
-    made = type(result).__name__
+    made = "type" if inspect.isclass(result) else type(result).__name__  # of a class by a metaclass as well
     return GraphError(
         f"The condition {_named(step)} of the edge {_ends(node, edge)} gave {made} {short(result)} for "
         f"{type(value).__name__} {short(value)}, which {why}. The edge was not taken, and nothing behind it was run. "
@@ -61,6 +63,7 @@ _HOW = {
     "ndarray": ", as with .any() or .all()",
     "Series": ", as with .any() or .all()",
     "DataFrame": ", as with .empty",
+    "type": ": ask for the class, as with isinstance(value, ...)",
     "function": ": call the function",
     "method": ": call the method",
     "builtin_function_or_method": ": call the method",

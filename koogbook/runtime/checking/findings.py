@@ -6,11 +6,13 @@ The work grows with the nodes and edges, and not with their product.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec.structs import replace
+
 from koogbook.runtime.checking.type_fit import can_fit
-from koogbook.runtime.code_lines import code_for, edge_code
+from koogbook.runtime.code_lines import as_variable, code_for, edge_code, is_found_by_name
 from koogbook.runtime.shape import FindingShape
 from koogbook.state.codec import describe_type
 
@@ -25,19 +27,38 @@ _MOST_WALKS = 20
 _MAKES = {str: "str", int: "int", float: "float", bool: "bool", list: "list", dict: "dict"}
 
 
-def findings_of(graph: Subgraph) -> Iterator[FindingShape]:
-    """The findings of a graph, those of graphs inside it left out."""
+def findings_of(graph: Subgraph, *, goes: bool = False) -> Iterator[FindingShape]:
+    """The findings of a graph and the graphs inside it; ``goes`` says that a line of the graph around takes it out.
+
+    Their lines mend when they are pasted one after the other, those of errors first: each still finds what it is about
+    when the ones before it were pasted.
+    """
+    out: set[Node] = set()
+    for finding in _own(graph, out):
+        # The line that takes the graph out is a warning's, and the lines of errors stand before it.
+        yield replace(finding, line="") if goes and finding.level == "warning" else finding
+    for node in graph.nodes.values():
+        if node.subgraph is not None:
+            yield from findings_of(node.subgraph, goes=goes or node in out)
+
+
+def _own(graph: Subgraph, out: set[Node]) -> Iterator[FindingShape]:
+    """The findings of a graph, those inside it left out; ``out`` gets the nodes that a line takes out."""
     yield from _twice(graph)
     if graph.join is not None and len(graph.nodes) == 2:
         yield _without_branches(graph)
         return
     if not _is_one_line(graph):
-        yield from _ways(graph)
+        yield from _ways(graph, out)
     edges, sources = graph.edges, graph.edges.by_source
-    to_go: set[Edge] = set()
+    several: list[Node] = []
     if len(edges) > len(sources):
-        yield from _among_several(graph, to_go)
+        several = [node for node in graph.nodes.values() if len(sources.get(node, ())) > 1]
+    to_go = _to_go(graph, several) if graph.join is None else {}
     yield from _types(graph, to_go)
+    yield from _second_elses(graph, to_go)
+    for node in several:
+        yield from _unclear(node, to_go, out)
 
 
 def _twice(graph: Subgraph) -> Iterator[FindingShape]:
@@ -86,8 +107,8 @@ def _reach(starts: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
     return seen
 
 
-def _ways(graph: Subgraph) -> Iterator[FindingShape]:
-    """What cannot be reached, and what leads nowhere."""
+def _ways(graph: Subgraph, out: set[Node]) -> Iterator[FindingShape]:
+    """What cannot be reached, and what leads nowhere; ``out`` gets the nodes that a line takes out."""
     following: dict[Node, list[Node]] = {}
     leading: dict[Node, list[Node]] = {}
     for edge in graph.edges:
@@ -116,6 +137,7 @@ def _ways(graph: Subgraph) -> Iterator[FindingShape]:
         if node is graph.start or node is graph.finish:
             continue
         if node not in forward:
+            out.add(node)
             yield FindingShape(
                 level="warning",
                 kind="unreachable",
@@ -147,7 +169,7 @@ def _no_edge(kind: str, node: Node, text: str, edge: str, end: Node) -> FindingS
 
 
 def _without_branches(graph: Subgraph) -> FindingShape:
-    made = graph.name if graph.name.isidentifier() else "block"
+    made = as_variable(graph.name, "block")
     return FindingShape(
         level="error",
         kind="no_branches",
@@ -157,32 +179,44 @@ def _without_branches(graph: Subgraph) -> FindingShape:
     )
 
 
-def _among_several(graph: Subgraph, to_go: set[Edge]) -> Iterator[FindingShape]:
-    """What is unclear where several edges leave one node; ``to_go`` gets the edges that a line takes out."""
-    several = [node for node in graph.nodes.values() if len(graph.edges.leaving(node)) > 1]
+def _to_go(graph: Subgraph, several: Sequence[Node]) -> dict[Edge, Sequence[Edge]]:
+    """The edges without a condition that have to go, each with all such edges of its node; of each node one stays."""
+    to_go: dict[Edge, Sequence[Edge]] = {}
+    walks = 0
     for node in several:
-        leaving = graph.edges.leaving(node)
-        plain = [edge for edge in leaving if not edge.conditional]
-        if len(plain) > 1 and graph.join is None:
-            targets = ", ".join(edge.target.name for edge in plain)
-            # The first one stays, unless the finish could then not be reached any more.
-            few = len(to_go) < _MOST_WALKS
-            stays = next((edge for edge in plain if not few or _leads_on(graph, edge, to_go)), plain[0])
-            goes = next(edge for edge in plain if edge is not stays)
-            to_go.add(goes)
-            yield _at_edge(
-                "error",
-                "second_else",
-                node,
-                f"{node.path} has {len(plain)} edges without a condition, to {targets}; only one can be taken.",
-                "strategy.remove one of them, or give it when=.",
-                goes,
-            )
-    for node in several:
-        yield from _unclear(node, graph.edges.leaving(node))
+        plain = [edge for edge in graph.edges.leaving(node) if not edge.conditional]
+        if len(plain) < 2:
+            continue
+        # The first one stays, unless the finish could then not be reached any more.
+        walks += 1
+        few = walks <= _MOST_WALKS
+        stays = next((edge for edge in plain if not few or _leads_on(graph, edge, to_go)), plain[0])
+        to_go.update((edge, plain) for edge in plain if edge is not stays)
+    return to_go
 
 
-def _leads_on(graph: Subgraph, edge: Edge, without: set[Edge]) -> bool:
+def _second_elses(graph: Subgraph, to_go: dict[Edge, Sequence[Edge]]) -> Iterator[FindingShape]:
+    """One finding for each edge that has to go."""
+    by_name = [edge for edge in to_go if is_found_by_name(edge)]
+    if len(by_name) == len(to_go):
+        in_order = by_name
+    else:  # first those that are named by their places, the last one first, so that the places of the others stay
+        in_order = [edge for edge in reversed(graph.edges) if edge in to_go and edge not in by_name] + by_name
+    for edge in in_order:
+        node, plain = edge.source, to_go[edge]
+        targets = ", ".join(one.target.name for one in plain)
+        yield _at_edge(
+            "error",
+            "second_else",
+            node,
+            f"{node.path} has {len(plain)} edges without a condition, to {targets}; only one can be taken.",
+            "strategy.remove one of them, or give it when=.",
+            edge,
+            f"{code_for(graph)}.remove({edge_code(edge)})",
+        )
+
+
+def _leads_on(graph: Subgraph, edge: Edge, without: Container[Edge]) -> bool:
     """Whether an edge leads to the finish and not through its own node, when these edges are gone."""
     if edge.target is edge.source:
         return False
@@ -198,15 +232,17 @@ def _leads_on(graph: Subgraph, edge: Edge, without: set[Edge]) -> bool:
     return False
 
 
-def _unclear(node: Node, leaving: Sequence[Edge]) -> Iterator[FindingShape]:
+def _unclear(node: Node, to_go: Container[Edge], out: Container[Node]) -> Iterator[FindingShape]:
     """Several conditional edges that look the same."""
-    conditional = [edge for edge in leaving if edge.conditional]
+    conditional = [edge for edge in node.graph.edges.leaving(node) if edge.conditional]
     counts = Counter((edge.target, edge.label) for edge in conditional)
     for (target, label), count in counts.items():
         if count > 1:
             last = next(
                 edge for edge in reversed(conditional) if edge.target is target and edge.label == label
             )
+            # Its place may be another one when the lines before this one were pasted.
+            stays_put = node not in out and is_found_by_name(last, to_go)
             yield _at_edge(
                 "warning",
                 "same_edge",
@@ -214,10 +250,11 @@ def _unclear(node: Node, leaving: Sequence[Edge]) -> Iterator[FindingShape]:
                 f"{node.path} has several edges to {target.name} that are all called {label!r}.",
                 "Give each a label=, or strategy.remove those that are left over.",
                 last,
+                f"{code_for(node.graph)}.remove({edge_code(last, to_go)})" if stays_put else "",
             )
 
 
-def _types(graph: Subgraph, to_go: set[Edge]) -> Iterator[FindingShape]:
+def _types(graph: Subgraph, to_go: Container[Edge]) -> Iterator[FindingShape]:
     """Edges whose ends declare types that no value is both of, but for those that have to go anyway."""
     fits: dict[tuple[int, int], bool] = {}
     for edge in graph.edges:
@@ -240,7 +277,7 @@ def _types(graph: Subgraph, to_go: set[Edge]) -> Iterator[FindingShape]:
                 if graph.join is not None
                 else f"Add map= to the edge {edge.source.name} >> {edge.target.name}, or mend an annotation.",
                 edge,
-                f".map({_MAKES.get(wanted, 'lambda value: ...')})",
+                f"{edge_code(edge)}.map({_MAKES.get(wanted, 'lambda value: ...')})",
             )
 
 
@@ -251,11 +288,9 @@ def _at_edge(
     text: str,
     remedy: str,
     edge: Edge,
-    call: str = "",
+    line: str,
 ) -> FindingShape:
-    graph, ends = edge.source.graph, f"{edge.source.name} >> {edge.target.name}"
-    at = edge_code(edge)
-    line = "" if graph.join is not None else f"{at}{call}" if call else f"{code_for(graph)}.remove({at})"
+    ends = f"{edge.source.name} >> {edge.target.name}"
     return FindingShape(
         level=level,
         kind=kind,
@@ -263,5 +298,5 @@ def _at_edge(
         text=text,
         remedy=remedy if ends in remedy else f"{remedy} Edge: {ends}",
         edge=ends,
-        line=line,
+        line="" if edge.source.graph.join is not None else line,  # nobody wrote the edges of a parallel block
     )
