@@ -182,15 +182,15 @@ async def test_a_report_names_the_features_that_acted(finished: tuple[kb.Agent, 
     _, run = finished
 
     assert (run.installed, run.acted) == (("Persistence",), ("Persistence",))
-    assert ("acted", "Persistence") in run.report().rows
+    assert ("features", "acted: Persistence") in run.report().rows
 
 
 async def test_a_report_names_the_features_that_did_nothing() -> None:
-    """Persistence without a storage is installed and idle. [AGT-02]"""
+    """Persistence without a storage has changed nothing. [AGT-02]"""
     agent = kb.Agent(kb.OfflineExecutor(), "offline").install(kb.Persistence())
     run = await agent.run("hello")
 
-    assert ("acted", "none; installed and idle: Persistence") in run.report().rows
+    assert ("features", "changed nothing in the run: Persistence") in run.report().rows
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,11 @@ async def test_a_report_names_the_features_that_did_nothing() -> None:
             lambda: kb.checkpoints(kb.strategy("trip")),
             "checkpoints takes an agent, or a store .* not <strategy 'trip'",
         ),
+        (lambda: kb.checkpoints(kb.Agent), r"not the class Agent\. .* kb\.checkpoints\(agent, "),
         (lambda: kb.locks(3), "locks takes a run, or a sequence of events, not 3"),
         (lambda: kb.graph(3), "graph takes a strategy, a run or an agent, not 3"),
     ],
-    ids=["diff", "checkpoints", "locks", "graph"],
+    ids=["diff", "checkpoints", "checkpoints of a class", "locks", "graph"],
 )
 def test_a_view_of_something_else_says_what_it_takes(show: Any, message: str) -> None:
     """One line, in the words of the view."""

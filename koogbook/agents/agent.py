@@ -9,13 +9,24 @@ from functools import partial
 from typing import Any, Literal, Self
 
 from koogbook import clock
+from koogbook.agents.arguments import (
+    installed_already,
+    require_executor,
+    require_feature,
+    require_installed,
+    require_limits,
+    require_strategy,
+    require_tools,
+    system_messages,
+)
 from koogbook.agents.ready import single_run_strategy
 from koogbook.agents.run import Run
 from koogbook.compression.compress import compress_session
-from koogbook.errors import FeatureInstallError, FeatureNotInstalledError, GraphError, WrongLoopError
+from koogbook.errors import FeatureInstallError, FeatureNotInstalledError, WrongLoopError
 from koogbook.events import (
     AgentClosing,
     Event,
+    Notice,
     RunCompleted,
     RunFailed,
     RunStarting,
@@ -28,7 +39,6 @@ from koogbook.llm.calls import ModelCalls
 from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import Closing, PromptExecutor
 from koogbook.llm.rw_lock import require_timeout
-from koogbook.messages.message import Message, system
 from koogbook.messages.model import LLModel, LLMParams
 from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt
@@ -48,13 +58,12 @@ from koogbook.runtime.builder import Strategy
 from koogbook.runtime.checking.checks import require_runnable
 from koogbook.runtime.compiled import CompiledStrategy, compile_strategy
 from koogbook.runtime.context import Context, SharedRun
+from koogbook.runtime.error_words import error_in_words
 from koogbook.runtime.installing import not_installed
 from koogbook.runtime.loop import run_graph
 from koogbook.runtime.storage import Storage
 from koogbook.tools.tool import Tool, ToolRegistry
 from koogbook.tracebacks import from_users_code
-
-_INSTALLED = ("key", "subscriptions", "interceptors", "bind", "close")
 
 
 class Agent(Closing):
@@ -77,6 +86,7 @@ class Agent(Closing):
     Raises:
         StrategyCheckError: The strategy cannot run; the message says what is to do.
         ToolError: A function cannot be a tool.
+        TypeError: The executor, the strategy or the tools are none; the message says what to write.
         ValueError: ``session_wait_seconds`` is negative or no number.
     """
 
@@ -94,20 +104,11 @@ class Agent(Closing):
         compat: Literal["", "koog"] = "",
         session_wait_seconds: float = 10.0,
     ) -> None:
-        if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-            raise GraphError(
-                f"max_iterations counts node runs and is at least 1, got {max_iterations!r:.40}."
-            )
-        if compat not in ("", "koog"):
-            raise GraphError(f"compat is 'koog' or nothing, got {compat!r}.")
-        if not callable(getattr(executor, "resolve", None)):
-            raise TypeError(
-                f"executor is what answers requests, such as kb.ExtractiveExecutor(), not {executor!r:.60}."
-            )
-        if isinstance(tools, str | Tool) or not isinstance(tools, Iterable):
-            raise TypeError(
-                f"tools is a list of tools or typed functions, not {tools!r:.60}. Write tools=[...]."
-            )
+        require_limits(max_iterations, compat)
+        require_executor(executor)
+        require_tools(tools)
+        if strategy is not None:
+            require_strategy(strategy)
         self.executor = executor
         self.strategy = single_run_strategy() if strategy is None else strategy
         require_runnable(self.strategy)
@@ -119,7 +120,7 @@ class Agent(Closing):
         self.compat = compat
         self.session_wait_seconds = require_timeout(session_wait_seconds)
         self.last_run: Run | None = None
-        self._system = _system_messages(system_prompt)
+        self._system = system_messages(system_prompt)
         self._features: dict[str, InstalledFeature] = {}
         self._subscriptions: list[Subscription] = []
         self._was_run = False
@@ -130,27 +131,14 @@ class Agent(Closing):
         Raises:
             FeatureInstallError: It is no feature, is installed already, or the agent has run.
         """
-        _require_feature(feature)
+        require_feature(feature)
         if self._was_run:
             raise FeatureInstallError(
                 f"Agent {self.id!r} has run already; install {feature.key} before the first run, on a new agent."
             )
         if feature.key in self._features:
-            raise FeatureInstallError(f"{feature.key} is installed on agent {self.id!r} already.")
-        installed: object = feature.install(self)
-        if not isinstance(installed, InstalledFeature):
-            missing = [name for name in _INSTALLED if not hasattr(installed, name)]
-            raise FeatureInstallError(
-                f"{type(feature).__name__}.install gave {installed!r}, which lacks {', '.join(missing)}. Nothing was "
-                "installed. It gives a koogbook.pipeline.InstalledFeature."
-            )
-        for interceptor in installed.interceptors:
-            if not isinstance(interceptor, Interceptor):
-                raise FeatureInstallError(
-                    f"{feature.key} has {interceptor!r:.60} as an interceptor, which is none. Nothing was installed. "
-                    f"Write: class {type(interceptor).__name__}(kb.Interceptor), with the methods that it changes."
-                )
-        self._features[feature.key] = installed
+            raise installed_already(feature.key, self.id)
+        self._features[feature.key] = require_installed(feature, feature.install(self))
         return self
 
     def on(
@@ -209,23 +197,24 @@ class Agent(Closing):
         # What is said before the strategy starts is of this run, and not of a node that may run it as an inner one.
         token = current_path.set("")
         try:
+            log.emit(RunStarting, "", **begun)
             self._bind(context)
             if on_start is not None:
                 on_start(run)
-            log.emit(RunStarting, "", **begun)
             for change in self.strategy.take_untold_changes():
                 log.notice("strategy changed", change, level="info")
+            for finding in compiled.findings:
+                if finding.kind == "defined_twice":
+                    log.notice("defined twice", f"{finding.text} {finding.remedy}")
             around = wrappers(interceptors, "around_run", log.acted)
             run.output = await wrapped(around, partial(_run_strategy, context, interceptors), context)(input)
         except BaseException as problem:
             problem.__traceback__ = from_users_code(problem)
             _attach(problem, run)
-            if not log.events:
-                log.emit_quietly(RunStarting, "", **begun)
             log.emit_quietly(
                 RunFailed,
                 "",
-                error=f"{type(problem).__name__}: {problem}{_where(problem)}",
+                error=f"{error_in_words(problem)}{_where(problem)}",
                 cancelled=isinstance(problem, asyncio.CancelledError),
                 acted=tuple(log.acted),
             )
@@ -347,7 +336,7 @@ async def _run_strategy(context: Context, interceptors: Sequence[Interceptor], v
         log.emit_quietly(
             StrategyFailed,
             strategy=strategy.name,
-            error=f"{type(problem).__name__}: {problem}",
+            error=error_in_words(problem),
             cancelled=isinstance(problem, asyncio.CancelledError),
         )
         raise
@@ -364,31 +353,13 @@ def _say_open_calls(context: Context) -> None:
     tail = pair_messages(messages).tail
     if tail is not None:
         called = ", ".join(dict.fromkeys(call.tool for call in messages[tail].calls))
-        context.log.notice(
-            "calls without results",
-            f"the run has ended, and its last calls ({called}) were not all run: an edge led past the node that runs "
-            "them. Test for them first: when=kb.has_tool_calls.",
+        context.log.emit(
+            Notice,
+            "",  # of this run, and not of a node that may run it as an inner one
+            kind="calls without results",
+            text=f"the run has ended, and its last calls ({called}) were not all run: an edge led past the node that "
+            "runs them. Test for them first: when=kb.has_tool_calls.",
         )
-
-
-def _system_messages(prompt: str | Sequence[str] | None) -> tuple[Message, ...]:
-    texts = [] if prompt is None else [prompt] if isinstance(prompt, str) else prompt
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"system_prompt is a text or a list of texts, not {prompt!r:.60}.")
-    return tuple(system(text, metadata={"from_agent": True}) for text in texts)
-
-
-def _require_feature(feature: Any) -> None:
-    if not isinstance(feature, type) and isinstance(feature, Feature):
-        return
-    given, right = repr(feature), "kb.Persistence(storage=kb.SqliteCheckpoints())"
-    if isinstance(feature, type):
-        given = f"the class {feature.__name__}"
-        right = f"{'kb.' if feature.__module__.startswith('koogbook.') else ''}{feature.__name__}(...)"
-    raise FeatureInstallError(
-        f"install takes a feature, an object with a key and install(agent), and got {given}. Nothing was installed. "
-        f"Write: agent.install({right})."
-    )
 
 
 def _where(problem: BaseException) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -103,10 +103,17 @@ def report_of(run: Run) -> Report:
             span = f", versions {saved[0].version} to {saved[-1].version}"
         rows.append(("saved", f"{_count(len(saved), 'checkpoint')}{span}{', and the end' if ended else ''}"))
     if run.installed:
-        idle = [name for name in run.installed if name not in run.acted]
-        acted = ", ".join(run.acted) or "none"
-        rows.append(("acted", f"{acted}{'; installed and idle: ' + ', '.join(idle) if idle else ''}"))
+        rows.append(("features", _features(run.installed, run.acted)))
     return Report(outcome, tuple(rows), tuple(_attention(events, goes_on=run.state == "running")))
+
+
+def _features(installed: Sequence[str], acted: Sequence[str]) -> str:
+    """Which ones changed or kept something; the others may have listened or had nothing to do, which no trace tells."""
+    others = [name for name in installed if name not in acted]
+    told = [f"acted: {', '.join(acted)}"] if acted else []
+    if others:
+        told.append(f"changed nothing in the run: {', '.join(others)}")
+    return "; ".join(told)
 
 
 def _state(run: Run, events: tuple[Event, ...]) -> str:

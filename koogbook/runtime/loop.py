@@ -19,6 +19,7 @@ from koogbook.pipeline import Interceptor, Wrapper, current_path, wrapped, wrapp
 from koogbook.runtime.checking.edge_errors import Refusal, add_once, explain, holds, not_awaited, stuck
 from koogbook.runtime.compiled import CompiledGraph, CompiledNode
 from koogbook.runtime.context import Context, ResumePoint
+from koogbook.runtime.error_words import error_in_words
 from koogbook.runtime.limits import count
 from koogbook.runtime.parallel.branches import run_parallel
 from koogbook.runtime.subgraphs.nested import run_subgraph
@@ -141,7 +142,7 @@ async def _run_node(
                 path,
                 visit=visit,
                 seconds=clock.monotonic() - started,
-                error=f"{type(problem).__name__}: {problem}",
+                error=error_in_words(problem),
                 cancelled=isinstance(problem, asyncio.CancelledError),
             )
             add_once(problem, f"in node {path}, visit {visit}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 from koogbook.errors import StorageKeyError
 from koogbook.runtime.checking.boundaries import acceptor
@@ -14,6 +14,9 @@ from koogbook.state.codec import decode_state, describe_type, encode_state, type
 
 T = TypeVar("T")
 _MISSING = object()
+_MOST_NAMES = 12  # in the repr
+#: Of these are values, and no types.
+_NO_TYPES = (str, bytes, int, float, list, dict, set, tuple)
 
 
 class StorageKey(Generic[T]):
@@ -25,8 +28,7 @@ class StorageKey(Generic[T]):
     __slots__ = ("_accepts", "identity", "name", "type")
 
     def __init__(self, name: str, type: type[T]) -> None:
-        if not name:
-            raise StorageKeyError("A storage key needs a name.")
+        _require_parts(name, type)
         self.name = name
         self.type = type
         self.identity = type_identity(type)
@@ -46,9 +48,38 @@ class StorageKey(Generic[T]):
         return f"storage_key({self.name!r}, {describe_type(self.type)})"
 
 
+def _require_parts(name: Any, type: Any) -> None:
+    if not isinstance(name, str):
+        raise StorageKeyError(
+            f"The name of a storage key is a text, not {short(name)}. No key was made. Write: "
+            "kb.storage_key('count', int)."
+        )
+    if not name:
+        raise StorageKeyError("A storage key needs a name.")
+    if isinstance(type, _NO_TYPES):
+        wanted = type if isinstance(type, str) and type.isidentifier() else "str"
+        raise StorageKeyError(
+            f"The storage key {name!r} is for values of a type, and {short(type)} is none. No key was made. Give a "
+            f"type, without quotation marks: kb.storage_key({name!r}, {wanted})."
+        )
+
+
 def storage_key(name: str, type: type[T]) -> StorageKey[T]:
-    """A key for ``ctx.storage`` (Koog's ``createStorageKey``); ``type`` is what a checkpoint stores and restores."""
+    """A key for ``ctx.storage`` (Koog's ``createStorageKey``); ``type`` is what a checkpoint stores and restores.
+
+    Raises:
+        StorageKeyError: The name is no text, or empty, or the type is none.
+    """
     return StorageKey(name, type)
+
+
+def _no_dictionary(line: str) -> StorageKeyError:
+    return StorageKeyError(f"ctx.storage is no dictionary. Nothing was changed. Write: {line}.")
+
+
+def _key_in_code(key: Any) -> str:
+    """What stands for a key in a line to write."""
+    return f"kb.{key!r}" if isinstance(key, StorageKey) else "kb.storage_key('count', int)"
 
 
 def require_value(key: StorageKey[Any], value: Any) -> None:
@@ -163,6 +194,25 @@ class Storage:
         self._values.pop(key.name, None)
         self._encoded.pop(key.name, None)
         return None if found is _MISSING else cast("T", found)
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise _no_dictionary(f"ctx.storage.get({_key_in_code(key)})")
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise _no_dictionary(f"ctx.storage.set({_key_in_code(key)}, value)")
+
+    def __contains__(self, key: Any) -> NoReturn:
+        raise _no_dictionary(f"ctx.storage.get({_key_in_code(key)}) is not None")
+
+    #: A class with __getitem__ would be one to go through.
+    __iter__ = None
+
+    def __repr__(self) -> str:
+        names = self.names
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return (
+            f"<storage of {', '.join(map(repr, names[:_MOST_NAMES]))}{more}>" if names else "<empty storage>"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

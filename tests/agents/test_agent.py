@@ -370,7 +370,7 @@ def _feature_with(*interceptors: kb.Interceptor, key: str = "Own") -> Feature:
 
 
 async def test_a_feature_that_changes_a_run_has_acted() -> None:
-    """A report names it, and the others as idle [AGT-02]."""
+    """A report names it, and apart from it the others [AGT-02]."""
 
     class Louder(kb.Interceptor):
         async def around_node(self, context: Any, node: Any, value: Any, call: Any) -> Any:
@@ -384,7 +384,7 @@ async def test_a_feature_that_changes_a_run_has_acted() -> None:
     run = await agent.run("x")
 
     assert run.output == "USER MESSAGES: 1"
-    assert ("acted", "Own; installed and idle: Looks") in run.report().rows
+    assert ("features", "acted: Own; changed nothing in the run: Looks") in run.report().rows
 
 
 async def test_tool_calls_are_wrapped_by_the_interceptors_of_the_agent() -> None:
@@ -445,6 +445,30 @@ def test_installing_twice_is_refused() -> None:
 
     with pytest.raises(FeatureInstallError, match="already"):
         agent.install(Feature())
+
+
+@pytest.mark.parametrize(
+    ("feature", "instead"),
+    [
+        (
+            kb.EventHandler(on_event=print),
+            "kb.EventHandler(on_event=[first, second]); or add one with agent.on(second)",
+        ),
+        (kb.Tracing("runs.jsonl"), "A run is written into another file with kb.save_trace(run, path)"),
+        (kb.Persistence(), "Make another agent for the other one"),
+    ],
+    ids=lambda given: getattr(given, "key", ""),
+)
+def test_installing_twice_says_what_to_do_in_its_place(feature: Any, instead: str) -> None:
+    """For a second handler, a second file, or whatever it was to be [AGT-02a]."""
+    agent = _agent().install(feature)
+
+    with pytest.raises(FeatureInstallError) as refused:
+        agent.install(feature)
+    assert str(refused.value) == (
+        f"{feature.key} is installed on agent {agent.id!r} already, and an agent has one of each. The first one "
+        f"stays. {'Give all functions to one handler, several per event: ' if 'first,' in instead else ''}{instead}."
+    )
 
 
 async def test_installing_after_the_first_run_is_refused() -> None:
@@ -763,6 +787,45 @@ async def test_the_lock_does_not_order_two_runs_of_one_session_id() -> None:
     runs = await asyncio.gather(agent.run("a", "same"), agent.run("b", "same"))
 
     assert [run.prompt[-1].text for run in runs] == ["a", "b"]
+
+
+async def test_what_a_feature_says_when_it_is_bound_stands_behind_the_beginning() -> None:
+    """Every run begins with its beginning, also one that fails then [AGT-03]."""
+    feature = _feature_with()
+
+    def says(context: kb.Context) -> None:
+        context.log.notice("bound", "here it is")
+        raise OSError("no room")
+
+    feature.bind = says  # type: ignore[method-assign]
+    agent = _agent().install(feature)
+    with pytest.raises(OSError, match="no room"):
+        await agent.run("x")
+
+    assert agent.last_run is not None
+    assert [event.name for event in agent.last_run.events] == ["RunStarting", "Notice", "RunFailed"]
+
+
+async def test_what_a_run_inside_a_node_says_has_no_path_of_the_node() -> None:
+    """Its events are those of its own strategy, to its last one [AGT-03]."""
+    graph = kb.strategy("inner", input=str, output=str)
+    ask = graph.llm_request(name="ask")
+    graph.start >> ask
+    graph.edge(ask, graph.finish, map=lambda reply: reply.text)
+    executor = kb.ScriptedExecutor([kb.ToolCall("weather", "{}", "c1")])
+    inner = kb.Agent(executor, "m", graph, tools=[weather_of_today])
+    outer = kb.strategy("outer")
+
+    @outer.node
+    async def asks(ctx: kb.Context, value: str) -> str:
+        return str((await inner.run(value)).output)
+
+    outer.start >> asks >> outer.finish
+    await kb.Agent(kb.OfflineExecutor(), "m", outer).run("rain?")
+
+    assert inner.last_run is not None
+    assert inner.last_run.report().attention
+    assert {event.path.partition("/")[0] for event in inner.last_run.events} == {"", "inner"}
 
 
 async def test_a_run_that_ends_with_calls_that_nobody_ran_says_so() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import koogbook as kb
 from koogbook.errors import WrongLoopError
+from koogbook.runtime.storage import Storage
 
 
 def agent_with(**fields: Any) -> kb.Agent:
@@ -19,6 +20,18 @@ def agent_with(**fields: Any) -> kb.Agent:
     ("fields", "words"),
     [
         ({"executor": "gpt-4"}, "executor is what answers requests"),
+        (
+            {"executor": kb.OfflineExecutor},
+            r"not the class OfflineExecutor\. Make one: kb\.OfflineExecutor\(",
+        ),
+        (
+            {"strategy": kb.chat_strategy},
+            r"the function chat_strategy\. Call it: strategy=kb\.chat_strategy\(",
+        ),
+        ({"strategy": lambda: None}, r"Make one: kb\.strategy\(name\)"),
+        ({"strategy": "chat"}, r"not 'chat'\. Make one: kb\.strategy\(name\)"),
+        ({"strategy": kb.strategy("trip").subgraph("part")}, r"of one, 'trip/part'\. Give the whole: 'trip'"),
+        ({"strategy": kb.strategy("trip").finish}, r"of one, 'trip/finish'\. Give the whole: 'trip'"),
         ({"model": None}, "A model is a name"),
         ({"system_prompt": 5}, "system_prompt is a text"),
         ({"tools": len}, "tools is a list"),
@@ -52,6 +65,49 @@ async def test_storage_takes_keys_and_no_names() -> None:
     strategy.start >> keep >> strategy.finish
     with pytest.raises(kb.errors.StorageKeyError, match=r"kb\.storage_key"):
         await agent_with(strategy=strategy).run("x")
+
+
+@pytest.mark.parametrize(
+    ("use", "line"),
+    [
+        (lambda storage, key: storage[key], "ctx.storage.get(kb.storage_key('wish', str))"),
+        (lambda storage, key: storage["wish"], "ctx.storage.get(kb.storage_key('count', int))"),
+        (
+            lambda storage, key: storage.__setitem__(key, "x"),
+            "ctx.storage.set(kb.storage_key('wish', str), value)",
+        ),
+        (lambda storage, key: key in storage, "ctx.storage.get(kb.storage_key('wish', str)) is not None"),
+    ],
+    ids=["read", "name", "set", "in"],
+)
+def test_storage_is_no_dictionary(use: Any, line: str) -> None:
+    """The message is the line to write. [GRA-11]"""
+    with pytest.raises(kb.errors.StorageKeyError) as refused:
+        use(Storage(), kb.storage_key("wish", str))
+
+    assert str(refused.value) == f"ctx.storage is no dictionary. Nothing was changed. Write: {line}."
+
+
+def test_storage_is_nothing_to_go_through() -> None:
+    """That it has brackets, to say what to write, makes no sequence of it. [GRA-11]"""
+    storage: Any = Storage()
+    with pytest.raises(TypeError, match="not iterable"):
+        list(storage)
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "words"),
+    [
+        (5, str, r"name of a storage key is a text, not 5\. No key was made"),
+        ("wish", "str", r"'str' is none\. .* without quotation marks: kb\.storage_key\('wish', str\)"),
+        ("wish", "a text", r"'a text' is none\. .*kb\.storage_key\('wish', str\)"),
+        ("wish", (int, str), r"\(<class 'int'>, <class 'str'>\) is none"),
+    ],
+)
+def test_a_storage_key_is_of_a_name_and_a_type(name: Any, type: Any, words: str) -> None:
+    """What is neither is refused where the key is made, and not where it is saved. [GRA-11]"""
+    with pytest.raises(kb.errors.StorageKeyError, match=words):
+        kb.storage_key(name, type)
 
 
 class Forgot:

@@ -219,6 +219,58 @@ async def test_a_condition_that_raises_is_named_in_the_run_that_it_ended() -> No
     assert failed.error.endswith("(in when= of the edge fork/ask >> ask)")
 
 
+def _group(*found: Exception) -> ExceptionGroup[Exception]:
+    return ExceptionGroup("several", found)
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (_group(ValueError("no city")), "several (1 sub-exception): ValueError: no city"),
+        (
+            _group(ValueError("a"), _group(OSError("b")), OSError("c")),
+            "several (3 sub-exceptions): ValueError: a; OSError: b; OSError: c",
+        ),
+        (
+            _group(*[ValueError(str(number)) for number in range(7)]),
+            "several (7 sub-exceptions): ValueError: 0; ValueError: 1; ValueError: 2; ValueError: 3; ValueError: 4; "
+            "and 2 more",
+        ),
+    ],
+    ids=["one", "nested", "many"],
+)
+async def test_the_exceptions_in_a_group_are_named(group: Any, words: str, tmp_path: Path) -> None:
+    """Up to five of them, in the report of the run and in that of its trace [AGT-03]."""
+    strategy = kb.strategy("trip")
+
+    @strategy.node
+    async def book(ctx: kb.Context, value: Any) -> Any:
+        raise group
+
+    strategy.start >> book >> strategy.finish
+    agent = kb.Agent(kb.OfflineExecutor(), "offline", strategy)
+    with pytest.raises(ExceptionGroup):
+        await agent.run("x")
+    assert agent.last_run is not None
+    back = kb.load_run(kb.save_trace(agent.last_run, tmp_path / "run.jsonl"))
+
+    assert agent.last_run.report().outcome.endswith(f" failed: ExceptionGroup: {words}")
+    assert back.report() == agent.last_run.report()
+
+
+async def test_features_that_only_listen_have_changed_nothing(tmp_path: Path) -> None:
+    """They did what they are for, and are not called idle; a trace says the same [AGT-02]."""
+    told: list[Any] = []
+    agent = kb.Agent(kb.OfflineExecutor(), "offline")
+    agent.install(kb.EventHandler(on_event=told.append)).install(kb.Tracing(tmp_path / "runs.jsonl"))
+    run = await agent.run("x")
+    await agent.close()
+
+    assert told
+    assert ("features", "changed nothing in the run: EventHandler, Tracing") in run.report().rows
+    assert kb.load_run(tmp_path / "runs.jsonl").report() == run.report()
+
+
 # ------------------------------------------------------------------------------------------- sessions
 
 

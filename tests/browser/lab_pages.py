@@ -83,21 +83,23 @@ class Lab:
             path = Path(shutil.copy(source, folder))
         else:
             path = write_notebook(folder / "views.ipynb", source)
+        name = f"{folder.name}/{path.name}"
         context = chromium.new_context(viewport={"width": width, "height": 1000})
         try:
-            notebook = OpenNotebook(self, context.new_page(), f"{folder.name}/{path.name}")
+            notebook = OpenNotebook(self, context.new_page(), name)
             notebook.open()
             notebook.run_all()
             yield notebook
         finally:
             context.close()
-            self._end_kernels()
+            self.end_kernels(name)
 
-    def _end_kernels(self) -> None:
-        with urllib.request.urlopen(f"{self.url}/api/kernels", timeout=20) as answer:
+    def end_kernels(self, name: str) -> None:
+        """End the kernels of a notebook, by its path in the folder; those of others run on."""
+        with urllib.request.urlopen(f"{self.url}/api/sessions", timeout=20) as answer:
             running = json.load(answer)
-        for kernel in running:
-            end = urllib.request.Request(f"{self.url}/api/kernels/{kernel['id']}", method="DELETE")
+        for kernel in {one["kernel"]["id"] for one in running if one["path"] == name}:
+            end = urllib.request.Request(f"{self.url}/api/kernels/{kernel}", method="DELETE")
             urllib.request.urlopen(end, timeout=20).close()
 
 

@@ -172,6 +172,21 @@ async def test_a_block_of_branches_takes_nodes_by_its_variable(cells: Cells, tri
             'changed. Write, for example: --when "len(output) < 200".',
         ),
         (
+            "--after start --when value",
+            "--when: there is no 'value' in this notebook. Nothing was changed. What the node gave is called output "
+            'on an edge, and the context ctx: --when "len(output) < 200".',
+        ),
+        (
+            "--after start --when 'len(value) < prepar'",
+            "--when: there is no 'value' in this notebook. Nothing was changed. What the node gave is called output "
+            'on an edge, and the context ctx: --when "len(output) < 200".',
+        ),
+        (
+            "--after start --when prepar",
+            "--when: there is no 'prepar' in this notebook. Nothing was changed. Did you mean 'prepare'? What the "
+            'node gave is called output on an edge, and the context ctx: --when "len(output) < 200".',
+        ),
+        (
             "--after start --when 'lambda a, b, c: a'",
             "--when: when= takes a function of (output) or (ctx, output); "
             "'<lambda>' takes 3 arguments. Nothing was changed.",

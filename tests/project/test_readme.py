@@ -6,8 +6,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import koogbook as kb
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -25,6 +28,24 @@ def test_the_first_strategy_runs_as_printed(in_folder: Path) -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_agent_with_a_script_runs_as_printed() -> None:
+    """Without a key: the call of the tool is run, and the text is the output."""
+    block = next(one for one in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "Scripted" in one)
+
+    def weather(city: str) -> str:
+        """The weather of a city."""
+        return "rain"
+
+    names: dict[str, Any] = {"kb": kb, "weather": weather}
+    exec(block, names)
+    run = names["scripted"].run_sync("Beijing")
+
+    assert (run.output, [call.tool for call in run.tool_executions]) == (
+        "It rains. Take an umbrella.",
+        ["weather"],
+    )
 
 
 @pytest.mark.parametrize(

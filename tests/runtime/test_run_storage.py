@@ -33,6 +33,19 @@ def test_a_value_that_has_to_be_there_raises_when_it_is_not() -> None:
         Storage().get_value(COUNT)
 
 
+def test_a_storage_shows_its_names_and_no_values() -> None:
+    """Restored ones included; of very many the first [GRA-11]."""
+    storage = Storage()
+    storage.load_encoded({"wish": b"secret"})
+    storage.set(COUNT, 3)
+    many = Storage()
+    for number in range(14):
+        many.set(kb.storage_key(f"n{number}", int), number)
+
+    assert [repr(one) for one in (Storage(), storage)] == ["<empty storage>", "<storage of 'count', 'wish'>"]
+    assert repr(many).endswith("'n11' and 2 more>")
+
+
 def test_none_is_a_value() -> None:
     """A key that holds None has one [GRA-11]."""
     key = kb.storage_key("maybe", type(None))

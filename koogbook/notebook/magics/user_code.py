@@ -17,6 +17,7 @@ Value = TypeVar("Value")
 
 #: What an expression on an edge may name beside the user's own names.
 _ON_AN_EDGE = {"output", "ctx"}
+_OF_OUTPUT = "What the node gave is called output on an edge, and the context ctx:"
 
 
 #: Python's own types, which --input and --output are mostly one of.
@@ -134,7 +135,12 @@ class UserCode:
             made = self._shell.ev(f"lambda {'ctx, ' if 'ctx' in names else ''}output: (\n{text}\n)")
             made.label = text
             return made  # type: ignore[no-any-return]
-        found = self.evaluate(text, flag)
+        try:
+            found = self.evaluate(text, flag)
+        except WrongUse as problem:
+            if isinstance(problem.__context__, NameError):
+                problem.remedy = f'{problem.remedy} {_OF_OUTPUT} {flag} "len(output) < 200".'.strip()
+            raise
         if not callable(found):
             raise WrongUse(
                 f"{flag}: {text!r} is {_a(type(found).__name__)} and no function, and does not name output or ctx.",

@@ -9,6 +9,7 @@ from typing import Any
 from koogbook.events import SubgraphCompleted, SubgraphFailed, SubgraphStarting
 from koogbook.runtime.compiled import CompiledNode
 from koogbook.runtime.context import Context
+from koogbook.runtime.error_words import error_in_words
 from koogbook.runtime.subgraphs.own_context import OwnContext, enter, hand_back
 
 #: Runs the graph of a node on a context, from its start or from where the run was resumed.
@@ -32,7 +33,7 @@ async def run_subgraph(ctx: Context, node: CompiledNode, go: Go) -> Any:
         ctx.log.emit_quietly(
             SubgraphFailed,
             node.path,
-            error=f"{type(problem).__name__}: {problem}",
+            error=error_in_words(problem),
             cancelled=isinstance(problem, asyncio.CancelledError),
         )
         raise
