@@ -11,7 +11,7 @@ from koogbook.errors import RedefinitionError
 from koogbook.functions import is_same_function
 from koogbook.runtime.adjacency import Edges
 from koogbook.runtime.changes import note_change, take_back
-from koogbook.runtime.code_lines import code_for
+from koogbook.runtime.code_lines import as_variable, code_for
 from koogbook.runtime.node import Edge, Node
 from koogbook.runtime.redefinition import difference, is_stale, unusable
 
@@ -101,7 +101,7 @@ def put_again(known: Node, node: Node, *, replace: bool) -> Node:
     if not graph.redefine:
         raise RedefinitionError(
             f"{known.path!r} is defined at {known.place} and the strategy was made with redefine=False. Nothing was "
-            f"changed. Remove it first, {graph.name}.remove({known.name!r}), or choose another name."
+            f"changed. Remove it first, {code_for(graph)}.remove({known.name!r}), or choose another name."
         )
     if not replace:
         if node.subgraph is None or node.subgraph is not known.subgraph:
@@ -123,7 +123,9 @@ def _replaced_at(known: Node, node: Node) -> str:
     """Where the definition stands that this one replaces though both are of one run of the same code."""
     if node.subgraph is not None and node.subgraph is known.subgraph:
         return known.replaced_at
-    if node.cell != known.cell or node.place.startswith("<"):  # what is typed into a shell has one file for all
+    if node.cell != known.cell or node.place.startswith(
+        "<"
+    ):  # what is typed into a shell has one file for all
         return ""
     if node.place != known.place:
         return known.place if node.place.rpartition(":")[0] == known.place.rpartition(":")[0] else ""
@@ -155,11 +157,16 @@ def require_no_conflict(known: Node, node: Node) -> None:
 
 
 def _take_over(node: Node) -> str:
+    graph = as_variable(node.graph.name, "graph")
     if not node.ready:
-        return f"@{node.graph.name}.node(replace=True)"
+        return f"@{graph}.node(replace=True)"
     # By its first name a ready node is called as the method that makes it.
     method = node.name if hasattr(node.graph, node.name) else ""
-    call = f"{node.graph.name}.{method}(..., replace=True)" if method else "replace=True in its call"
+    call = (
+        f"{as_variable(node.graph.name, 'graph')}.{method}(..., replace=True)"
+        if method
+        else "replace=True in its call"
+    )
     return f"{call}, or give it a name of its own, name="
 
 
