@@ -40,7 +40,7 @@ from koogbook.llm.context import LLMContext
 from koogbook.llm.executor import Closing, PromptExecutor
 from koogbook.llm.rw_lock import require_timeout
 from koogbook.messages.model import LLModel, LLMParams
-from koogbook.messages.pairing import pair_messages
+from koogbook.messages.pairing import open_calls
 from koogbook.messages.prompt import Prompt
 from koogbook.pipeline import (
     EventLog,
@@ -350,15 +350,16 @@ def _say_open_calls(context: Context) -> None:
     last = next((message for message in reversed(messages) if message.role != "tool"), None)
     if last is None or not last.calls:
         return
-    tail = pair_messages(messages).tail
-    if tail is not None:
-        called = ", ".join(dict.fromkeys(call.tool for call in messages[tail].calls))
+    waiting = open_calls(messages)
+    if waiting:
+        called = ", ".join(dict.fromkeys(call.tool for call in waiting))
         context.log.emit(
             Notice,
             "",  # of this run, and not of a node that may run it as an inner one
             kind="calls without results",
-            text=f"the run has ended, and its last calls ({called}) were not all run: an edge led past the node that "
-            "runs them. Test for them first: when=kb.has_tool_calls.",
+            text=f"the run has ended, and of the calls of its last answer these have no result: {called}. The next "
+            "request with this history would be refused. Lead an answer with calls to a node that runs them: "
+            "when=kb.has_tool_calls.",
         )
 
 

@@ -172,6 +172,19 @@ def groups(messages: Sequence[Message]) -> list[range]:
     return found
 
 
+def open_calls(messages: Sequence[Message], pairing: Pairing | None = None) -> list[ToolCall]:
+    """The calls of the unfinished tail that have no result yet, in call order; ``pairing`` is that of the messages."""
+    found = pair_messages(messages) if pairing is None else pairing
+    if found.tail is None:
+        return []
+    answered = {pair.call_part for pair in found.pairs if pair.call_message == found.tail}
+    return [
+        part
+        for index, part in enumerate(messages[found.tail].parts)
+        if isinstance(part, ToolCall) and index not in answered
+    ]
+
+
 def require_pairs(messages: Sequence[Message], where: str, *, open_tail: bool = True) -> None:
     """Refuse a history that a provider would refuse; ``open_tail``: the last calls may still wait for results.
 
@@ -183,11 +196,9 @@ def require_pairs(messages: Sequence[Message], where: str, *, open_tail: bool = 
     pairing = pair_messages(messages)
     defects = pairing.defects
     if not open_tail and pairing.tail is not None:
-        answered = {pair.call_part for pair in pairing.pairs if pair.call_message == pairing.tail}
         defects += tuple(
-            PairingDefect("unanswered_call", pairing.tail, part.id, part.tool)
-            for index, part in enumerate(messages[pairing.tail].parts)
-            if isinstance(part, ToolCall) and index not in answered
+            PairingDefect("unanswered_call", pairing.tail, call.id, call.tool)
+            for call in open_calls(messages, pairing)
         )
     if defects:
         listed = "; ".join(str(defect) for defect in defects[:5])

@@ -143,7 +143,7 @@ def require_no_conflict(known: Node, node: Node) -> None:
     owner, cell = known.cell, node.cell
     if owner is None or cell is None or owner.id == cell.id:
         return
-    graph, name = node.graph.name, node.name
+    graph, name = as_variable(node.graph.name, "graph"), node.name
     take_over = {
         "compress": f"{graph}.compress_history(..., name={name!r}, replace=True)",
         "subgraph": f"{graph}.subgraph({name!r}, ..., replace=True)",
@@ -162,11 +162,7 @@ def _take_over(node: Node) -> str:
         return f"@{graph}.node(replace=True)"
     # By its first name a ready node is called as the method that makes it.
     method = node.name if hasattr(node.graph, node.name) else ""
-    call = (
-        f"{as_variable(node.graph.name, 'graph')}.{method}(..., replace=True)"
-        if method
-        else "replace=True in its call"
-    )
+    call = f"{graph}.{method}(..., replace=True)" if method else "replace=True in its call"
     return f"{call}, or give it a name of its own, name="
 
 

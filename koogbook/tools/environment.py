@@ -126,9 +126,9 @@ async def _run_call(call: ToolCall, tools: ToolRegistry, log: EventLog) -> Messa
         arguments = tool.read_arguments(call.args)
     except ToolException as problem:
         return _refuse(call, number, refusal(problem), log)
-    log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, number=number, args=call.args)
     started = clock.monotonic()
     try:
+        log.emit(ToolCallStarting, tool=call.tool, call_id=call.id, number=number, args=call.args)
         output = as_text(await _called(tool, arguments))
     except ToolException as problem:
         return _refuse(call, number, refusal(problem), log)

@@ -838,8 +838,9 @@ async def test_a_run_that_ends_with_calls_that_nobody_ran_says_so() -> None:
     run = await kb.Agent(executor, "m", graph, tools=[weather_of_today]).run("rain?")
 
     assert [line for line in run.report().attention if "calls without results" in line] == [
-        "calls without results: the run has ended, and its last calls (weather) were not all run: an edge led past the "
-        "node that runs them. Test for them first: when=kb.has_tool_calls."
+        "calls without results: the run has ended, and of the calls of its last answer these have no result: weather. "
+        "The next request with this history would be refused. Lead an answer with calls to a node that runs them: "
+        "when=kb.has_tool_calls."
     ]
 
 

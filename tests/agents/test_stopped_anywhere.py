@@ -15,6 +15,7 @@ from koogbook import events
 from koogbook.llm.context import LLMContext
 from koogbook.messages.pairing import pair_messages
 from koogbook.pipeline import Interceptor
+from koogbook.trace.wholeness import gaps_of
 
 #: The run has more events than this, and fewer than a dozen tests of twenty cover.
 LEAST_EVENTS = 120
@@ -111,7 +112,7 @@ async def test_the_run_comes_to_its_end_when_nobody_stops_it() -> None:
 
 @pytest.mark.parametrize("share", range(SHARES))
 async def test_a_run_stopped_at_any_event_leaves_nothing_in_the_way(how: str, share: int) -> None:
-    """No lock is held, no task goes on, and the committed history is whole [AGT-06]."""
+    """No lock is held, no task goes on, the committed history is whole, and what began has an end [AGT-06, AGT-03]."""
     total = len((await rich_agent().run("To Beijing")).events)
     for number in range(share + 1, total + 1, SHARES):
         seen = Seen()
@@ -121,6 +122,7 @@ async def test_a_run_stopped_at_any_event_leaves_nothing_in_the_way(how: str, sh
         assert all(map(is_free, seen.contexts)), number
         assert pair_messages(run.prompt.messages).defects == (), number
         assert run.state != "running", number
+        assert gaps_of(run.events) == "", number
 
 
 @pytest.mark.parametrize("share", range(SHARES))

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import koogbook as kb
 from koogbook.errors import ToolPairingError
 from koogbook.messages.message import Message, message
-from koogbook.messages.pairing import groups, pair_messages, require_pairs
+from koogbook.messages.pairing import groups, open_calls, pair_messages, require_pairs
 
 IDS = st.none() | st.sampled_from(["a", "b", "c"])
 
@@ -97,10 +98,10 @@ def test_every_call_and_every_result_is_accounted_for(history: list[Message]) ->
     kinds = [defect.kind for defect in pairing.defects]
     calls = sum(len(message.calls) for message in history)
     results = sum(len(message.results) for message in history)
-    tail = [] if pairing.tail is None else history[pairing.tail].calls
-    open_calls = len(tail) - sum(pair.call_message == pairing.tail for pair in pairing.pairs)
+    waiting = open_calls(history)
 
-    assert calls == len(pairing.pairs) + kinds.count("unanswered_call") + max(open_calls, 0)
+    assert calls == len(pairing.pairs) + kinds.count("unanswered_call") + len(waiting)
+    assert open_calls(history, pairing) == waiting
     assert results == len(pairing.pairs) + kinds.count("orphan_result")
 
 
@@ -115,6 +116,38 @@ def test_a_valid_history_has_no_defects(history: list[Message]) -> None:
         part for one in history for part in range(len(one.calls))
     ]
     require_pairs(history, "request()", open_tail=False)
+
+
+@pytest.mark.parametrize(
+    ("history", "waiting"),
+    [
+        ([], []),
+        ([kb.user("x")], []),
+        ([_calls("a", "b")], [0, 1]),
+        ([_calls("a", "b", "c"), _result("b")], [0, 2]),
+        ([_calls("a", "b"), _result("a"), _result("b")], []),
+        ([_calls("a", "a"), _result("a")], [1]),
+        ([_calls(None, None), _result(None)], [1]),
+        ([_calls("a", "b"), _result("a"), kb.user("x")], []),
+    ],
+    ids=["empty", "no calls", "no result", "some", "all", "one id twice", "without ids", "not at the end"],
+)
+def test_the_calls_at_the_end_that_have_no_result_are_open(
+    history: list[Message], waiting: list[int]
+) -> None:
+    """In their order; a call that something else follows is a defect, and waits for nothing [EXE-02]."""
+    named = [replace(one, tool=str(at)) for at, one in enumerate(history[0].calls)] if history else []
+    history = [kb.assistant(calls=named), *history[1:]] if named else history
+
+    assert [call.tool for call in open_calls(history)] == [str(at) for at in waiting]
+
+
+def test_neither_what_is_said_beside_calls_nor_an_answered_turn_before_them_counts() -> None:
+    """Only calls are open, and only those at the end [EXE-02]."""
+    asked = kb.assistant("I look.", calls=[kb.ToolCall("f", "{}", "a")])
+    history = [_calls("a", "b"), _result("a"), _result("b"), asked]
+
+    assert open_calls(history) == list(asked.calls)
 
 
 def test_an_id_that_is_used_again_belongs_to_the_nearest_call() -> None:

@@ -15,7 +15,7 @@ import koogbook as kb
 from koogbook.errors import GraphError, MergeError
 from koogbook.runtime.parallel.merge_kinds import BranchResult, Merge
 from koogbook.runtime.parallel.merges import fold, merge, select_by, select_by_index, select_by_max
-from koogbook.runtime.parallel.policies import union
+from koogbook.runtime.parallel.policies import first_few, union
 
 BRANCHES = {"museums": gives(3), "parks": gives(5), "hotels": gives(5)}
 
@@ -295,3 +295,37 @@ async def test_keys_that_cannot_be_compared_are_told() -> None:
         match=r"The key of branch parks is None \(NoneType\), which cannot be compared with None of",
     ):
         await run_of(select_by_max(lambda output: None), BRANCHES)
+
+
+class Ambiguous:
+    """A key whose comparison is neither true nor false, as that of an array."""
+
+    def __gt__(self, other: object) -> Ambiguous:
+        return self
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+
+async def test_keys_whose_comparison_is_no_yes_or_no_are_told_as_well() -> None:
+    """As with arrays, which compare item by item [GRA-08]."""
+    with pytest.raises(
+        MergeError, match=r"The key of branch parks is .* \(Ambiguous\), which cannot be compared"
+    ):
+        await run_of(select_by_max(lambda output: Ambiguous()), BRANCHES)
+
+
+class Undecided(Merge, frozen=True, eq=False):
+    """A merge of one's own that chooses nothing."""
+
+
+async def test_a_merge_of_one_s_own_that_chooses_nothing_is_told() -> None:
+    """With its class and the block [GRA-08]."""
+    with pytest.raises(MergeError, match="Undecided does not say how it merges, in trip/research"):
+        await run_of(Undecided(), BRANCHES)
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, ""), (5, "0; 1; 2; 3; 4"), (6, "0; 1; 2; 3; 4; and 1 more")])
+def test_a_list_is_cut_where_it_is_longer_than_five(count: int, text: str) -> None:
+    """One of exactly five has nothing more [GRA-08]."""
+    assert first_few([str(number) for number in range(count)]) == text

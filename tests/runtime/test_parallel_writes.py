@@ -91,6 +91,7 @@ async def test_the_winner_s_model_tools_and_parameters_survive_too() -> None:
         ("weather",),
         0.5,
     )
+    assert notices(won, "settings replaced") == []
     assert str(lost._context.llm.committed.model) == "offline"
     assert told(lost, events.BranchesMerged)[0].thrown_away == ("a: tools, model, parameters",)
 
@@ -274,7 +275,7 @@ async def test_a_winner_that_has_rewritten_its_history_overwrites_nothing_of_oth
         return value
 
     agent = agent_of(trip)
-    with pytest.raises(MergeConflictError, match="branch a has rewritten its history, and somebody else"):
+    with pytest.raises(MergeConflictError, match="branch a, which has rewritten its history, began with"):
         await agent.run("x")
     assert agent.last_run is not None
     assert history(agent.last_run) == ["base", "from outside"]

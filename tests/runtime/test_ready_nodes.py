@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import koogbook as kb
-from koogbook.errors import GraphError, RedefinitionError, StructuredOutputError, ToolPairingError
+from koogbook.errors import GraphError, RedefinitionError, StructuredOutputError
 from koogbook.events import NodeCompleted
 from koogbook.runtime.ready.conditions import is_instance
 
@@ -430,26 +430,6 @@ async def test_compression_passes_its_input_on() -> None:
 
     assert run.output.text == "one"
     assert "s/compress_history" in [one.path for one in run.events if isinstance(one, NodeCompleted)]
-
-
-@pytest.mark.parametrize("asks", ["llm_request", "llm_request_streaming"])
-async def test_a_node_that_asks_over_open_calls_says_what_was_left_out(asks: str) -> None:
-    """The tools that wait, and the nodes that give their results [GRA-09]."""
-
-    async def goes_on(ctx: kb.Context, reply: kb.Message) -> str:
-        return "go on"
-
-    agent = agent_of(
-        [call(), "answer"],
-        lambda graph: graph.llm_request(name="first"),
-        lambda graph: graph.node(goes_on),
-        lambda graph: getattr(graph, asks)(name="second"),
-    )
-
-    with pytest.raises(ToolPairingError) as caught:
-        await agent.run("x")
-    notes = "\n".join(caught.value.__notes__)
-    assert "calls of weather wait for results: did you leave out execute_tools or send_tool_results" in notes
 
 
 async def test_what_is_no_call_is_not_run() -> None:

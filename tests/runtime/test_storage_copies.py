@@ -31,6 +31,7 @@ class Client:
 
 
 CLIENT = kb.storage_key("client", Client)
+OTHER = kb.storage_key("other", Client)
 
 
 def _copies(base: Storage, told: list[str] | None = None) -> StorageCopies:
@@ -206,3 +207,51 @@ def test_names_are_claimed_together_or_not_at_all() -> None:
         require_room(base, {"a": Change(a, "x")})
     base.set(kb.storage_key("a", str), "free")
     assert base.get(kb.storage_key("a", str)) == "free"
+
+
+def test_what_somebody_else_has_changed_meanwhile_is_named_when_it_is_replaced() -> None:
+    """Set, changed in place or taken out, with an encoding or without; not what is as it was [GRA-08]."""
+    base = _filled()
+    base.set(CLIENT, Client())
+    copies = _copies(base)
+    copy = copies.copy()
+    copy.set(NOTES, ["mine"])
+    copy.set(COUNT, 2)
+    copy.set(CLIENT, Client())
+    copy.set(OTHER, Client())
+    copy.set(ANY, {})
+    base.get_value(NOTES).append("theirs")
+    base.set(CLIENT, Client())
+    base.set(OTHER, Client())
+
+    assert sorted(copies.hand_over(copies.changes_in(copy))) == ["client", "notes", "other"]
+    assert (base.get(NOTES), base.get(COUNT), base.get(CLIENT)) == (["mine"], 2, copy.get(CLIENT))
+
+
+def test_an_object_without_an_encoding_that_is_as_it_was_is_not_named() -> None:
+    """And one that was taken out is [GRA-08]."""
+    base = Storage()
+    base.set(CLIENT, Client())
+    copies = _copies(base)
+    copy = copies.copy()
+    copy.set(CLIENT, Client())
+    changes = copies.changes_in(copy)
+
+    assert copies.hand_over(changes) == []
+    base.discard("client")
+    assert copies.hand_over(changes) == ["client"]
+
+
+def test_what_is_refused_is_handed_over_in_no_part() -> None:
+    """Neither the names before it nor those behind [GRA-08]."""
+    base = _filled()
+    copies = _copies(base)
+    copy = copies.copy()
+    copy.set(NOTES, ["mine"])
+    copy.set(ANY, {})
+    copy.set(COUNT, 2)
+    base.set(kb.storage_key("any", str), "theirs")
+
+    with pytest.raises(StorageKeyError, match="in use for str"):
+        copies.hand_over(copies.changes_in(copy))
+    assert (base.get(NOTES), base.get(COUNT)) == (["a"], 1)

@@ -9,7 +9,7 @@ import pytest
 from case_names import without_address
 
 import koogbook as kb
-from koogbook.errors import GraphError
+from koogbook.errors import DuplicateMessageError, GraphError, MergeConflictError
 from koogbook.runtime.subgraphs.options import SubgraphOptions, require_options
 from koogbook.runtime.subgraphs.tools_for_task import tools_for_task
 
@@ -131,6 +131,52 @@ async def test_a_function_may_hand_out_all_messages() -> None:
     run = await kb.Agent(kb.OfflineExecutor(), "offline", trip, system_prompt="be kind").run("x")
 
     assert [message.text for message in run.prompt] == ["be kind", "new"]
+
+
+async def test_a_message_that_stands_around_it_is_not_handed_out_twice() -> None:
+    """Only system messages are left out without a word: another one is refused, as in any session [GRA-06]."""
+    outer: list[kb.Message] = []
+    trip = kb.strategy("trip")
+    part = trip.subgraph("part", history="fresh", hand_out=lambda messages: outer)
+    part.start >> part.finish
+
+    @trip.node
+    async def before(ctx: kb.Context, value: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("outside"))
+            outer.extend(session.prompt)
+        return value
+
+    trip.start >> before >> part >> trip.finish
+    with pytest.raises(DuplicateMessageError):
+        await kb.Agent(kb.OfflineExecutor(), "offline", trip, system_prompt="be kind").run("x")
+
+
+async def test_a_history_whose_message_was_replaced_meanwhile_is_not_overwritten() -> None:
+    """Though there are as many messages as before [GRA-06]."""
+    outer: list[kb.Context] = []
+    trip = kb.strategy("trip")
+    part = trip.subgraph("part", history="inherit")
+
+    @trip.node
+    async def before(ctx: kb.Context, value: str) -> str:
+        outer.append(ctx)
+        return value
+
+    @part.node
+    async def inside(ctx: kb.Context, value: str) -> str:
+        async with ctx.llm.write_session() as session:
+            session.append(kb.user("own"))
+        async with outer[0].llm.write_session() as session:
+            session.prompt = session.prompt.with_messages([kb.system("be quick")])
+        return value
+
+    part.start >> inside >> part.finish
+    trip.start >> before >> part >> trip.finish
+    said = r"Subgraph 'trip/part' began with .* \(1 message\), .* \(1 message now\).*history='fresh'"
+    with pytest.raises(MergeConflictError, match=said):
+        await kb.Agent(kb.OfflineExecutor(), "offline", trip, system_prompt="be kind").run("x")
+    assert [message.text for message in outer[0].llm.committed.prompt] == ["be quick"]
 
 
 def test_the_list_of_tools_is_kept_as_it_was_given() -> None:

@@ -15,16 +15,15 @@ from koogbook.messages.message import Message
 from koogbook.messages.pairing import pair_messages
 from koogbook.messages.prompt import Prompt
 from koogbook.runtime.context import Context
+from koogbook.runtime.histories import counted, replace_history
 from koogbook.runtime.parallel.merge_kinds import BranchResult, Chosen, Merge
 from koogbook.runtime.parallel.policies import StorageUnion, first_few
 from koogbook.runtime.parallel.storage_copies import (
     Changes,
     StorageCopies,
     Union,
-    apply,
     differ,
     lost_in,
-    require_room,
     united,
 )
 
@@ -88,29 +87,23 @@ async def take_over(
     handing_over = [one for one in writes if one.result.error is None]
     winner = next((one for one in writes if one.result is chosen.winner), None)
     union = await _stored(merge, where, winner, handing_over)
-    require_room(ctx.storage, union.changes)
-    overwritten = copies.changed_meanwhile(union.changes)
     history = merge.history_policy
+    settings: list[str] = []
+    # Between the look at what is there and the write nothing is awaited: what somebody has changed there is told.
     if history == "winner" and winner is not None and winner.committed is not winner.began:
         async with ctx.llm.write_session() as session:
-            _become(session, winner, where)
-            apply(ctx.storage, union.changes)
+            settings = _become(session, winner, where)
+            stored = copies.hand_over(union.changes)
     elif history == "append_all" and any(one.appended is None or one.appended for one in handing_over):
         async with ctx.llm.write_session() as session:
             joined = _joined(session.prompt, handing_over, where)
             if joined:
                 session.prompt = session.prompt.append(*joined, allow_duplicate=True)
-            apply(ctx.storage, union.changes)
+            stored = copies.hand_over(union.changes)
     else:
-        apply(ctx.storage, union.changes)
+        stored = copies.hand_over(union.changes)
     _tell(ctx, where, merge, winner, writes, union)
-    if overwritten:
-        ctx.log.notice(
-            "storage value replaced",
-            f"storage of {first_few([repr(name) for name in overwritten])} was changed around {where} while its "
-            "branches or its merge ran: what they left counts, and the other value is gone. Let whatever writes there "
-            "wait for the block, or use a key of its own.",
-        )
+    _tell_replaced(ctx, where, stored, settings)
 
 
 async def _stored(merge: Merge, where: str, winner: Writes | None, writes: Sequence[Writes]) -> Union:
@@ -124,24 +117,49 @@ async def _stored(merge: Merge, where: str, winner: Writes | None, writes: Seque
 # ------------------------------------------------------------------------------------------- histories
 
 
-def _become(session: LLMWriteSession, winner: Writes, where: str) -> None:
-    """Make the LLM context the winner's; what it appended is appended here."""
-    new = winner.committed
+def _become(session: LLMWriteSession, winner: Writes, where: str) -> list[str]:
+    """Make the LLM context the winner's; what it appended is appended here, and what it left as it was stays.
+
+    The settings that it replaces though somebody else has changed them meanwhile are returned, in words.
+    """
+    began, new = winner.began, winner.committed
     if winner.appended is None:
-        now = session.prompt.messages
-        if now != winner.began.prompt.messages:
-            raise MergeConflictError(
-                f"history='winner' of {where}: branch {winner.name} has rewritten its history, and somebody else has "
-                f"changed the one around the block meanwhile ({len(now)} messages now): both cannot hold. Nothing of "
-                "the branches was taken over. Let the task that writes there wait for the block.",
-                branches=(winner.name,),
-            )
-        session.prompt = new.prompt
+        replace_history(
+            session,
+            began.prompt,
+            new.prompt,
+            who=f"history='winner' of {where}: branch {winner.name}, which has rewritten its history,",
+            otherwise="Nothing of the branches was taken over. Let the task that writes there wait for the block.",
+            branches=(winner.name,),
+        )
     elif winner.appended:
         session.prompt = session.prompt.append(*winner.appended, allow_duplicate=True)
-    session.params, session.tools = new.prompt.params, new.tools
-    if new.model != session.model:
+    now = Committed(session.prompt, session.tools, session.model)
+    changed = _changed_settings(began, new)
+    if "tools" in changed:
+        session.tools = new.tools
+    if "model" in changed:
         session.model = new.model
+    if "parameters" in changed:
+        session.params = new.prompt.params
+    others = _unlike(now, began, new)
+    return [name for name in changed if name in others]
+
+
+def _changed_settings(one: Committed, other: Committed) -> list[str]:
+    """What differs in two LLM contexts besides their messages, in words."""
+    settings = (
+        ("tools", tuple(one.tools), tuple(other.tools)),
+        ("model", one.model, other.model),
+        ("parameters", one.prompt.params, other.prompt.params),
+    )
+    return [name for name, here, there in settings if here != there]
+
+
+def _unlike(one: Committed, before: Committed, now: Committed) -> list[str]:
+    """The settings of one LLM context that are neither those from before nor those of now."""
+    gone = _changed_settings(one, now)
+    return [name for name in _changed_settings(before, one) if name in gone]
 
 
 def _appended(before: Prompt, prompt: Prompt) -> tuple[Message, ...] | None:
@@ -226,6 +244,24 @@ def _no_history(where: str, branch: str, what: str, remedy: str, other: str = ""
 # ------------------------------------------------------------------------------------------- what is lost
 
 
+def _tell_replaced(ctx: Context, where: str, stored: Sequence[str], settings: Sequence[str]) -> None:
+    """Say what somebody had changed around the block, and is gone since branches have changed it too."""
+    if stored:
+        ctx.log.notice(
+            "storage value replaced",
+            f"storage of {first_few([repr(name) for name in stored])} was changed around {where} while its "
+            "branches or its merge ran: what they left counts, and the other value is gone. Let whatever writes there "
+            "wait for the block, or use a key of its own.",
+        )
+    if settings:
+        ctx.log.notice(
+            "settings replaced",
+            f"{', '.join(settings)} of the LLM context around {where} changed while its branches or its merge ran, and "
+            "in the branch that goes on as well: what the branch left counts, and the other one is gone. Let whatever "
+            "changes it there wait for the block.",
+        )
+
+
 def _tell(
     ctx: Context,
     where: str,
@@ -263,7 +299,7 @@ def _lost(ctx: Context, one: Writes, union: Union) -> Lost | None:
     own, now = one.committed, ctx.llm.committed
     messages: list[str] = []
     if own is not one.began:
-        messages = [*_lost_messages(one, now.prompt), *_lost_settings(own, one.began, now)]
+        messages = [*_lost_messages(one, now.prompt), *_unlike(own, one.began, now)]
     storage = lost_in(ctx.storage, one.changes, union.settled) if one.changes else []
     if not messages and not storage:
         return None
@@ -273,21 +309,12 @@ def _lost(ctx: Context, one: Writes, union: Union) -> Lost | None:
 def _lost_messages(one: Writes, now: Prompt) -> list[str]:
     if one.appended is None:
         own = one.committed.prompt.messages
-        return [] if own == now.messages else [f"a rewritten history of {_count(len(own))}"]
+        return [] if own == now.messages else [f"a rewritten history of {counted(len(own))}"]
     if not one.appended:
         return []
     there = {message.id for message in now.messages}
     missing = sum(message.id not in there for message in one.appended)
-    return [_count(missing)] if missing else []
-
-
-def _lost_settings(own: Committed, before: Committed, now: Committed) -> list[str]:
-    settings = (
-        ("tools", tuple(own.tools), tuple(before.tools), tuple(now.tools)),
-        ("model", own.model, before.model, now.model),
-        ("parameters", own.prompt.params, before.prompt.params, now.prompt.params),
-    )
-    return [name for name, mine, then, there in settings if mine not in (then, there)]
+    return [counted(missing)] if missing else []
 
 
 def _without(lost: Sequence[Lost], told: Mapping[str, tuple[str, ...]]) -> list[Lost]:
@@ -341,7 +368,3 @@ def _dropped(
     if meant:
         text += f" If it may go, say so: {', '.join(meant)}."
     return text, "warning" if warns else "info"
-
-
-def _count(messages: int) -> str:
-    return "1 message" if messages == 1 else f"{messages} messages"

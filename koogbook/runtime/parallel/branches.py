@@ -137,11 +137,12 @@ class _Branches:
     async def _run(self, branch: _Branch) -> None:
         node, log, order = branch.node, self._ctx.log, branch.edge.order
         started = clock.monotonic()
-        at_work = completed = False
+        begun = completed = False
         try:
             # Made in the branch's own task, so that sessions on it are told by the nodes, as those of a run are.
             context = branch.context = self._fork(branch)
             self._take(self._graph.start, branch.edge, started)
+            begun = True
             log.add(
                 BranchStarting(
                     time=log.offset + started,
@@ -152,9 +153,8 @@ class _Branches:
                     order=order,
                 )
             )
-            at_work = True
             output = await self._run_node(context, node, self._given)
-            at_work, completed, ended = False, True, clock.monotonic()
+            completed, ended = True, clock.monotonic()
             log.add(
                 BranchCompleted(
                     time=log.offset + ended,
@@ -172,11 +172,12 @@ class _Branches:
             # Also an interruption ends here, and goes out of the block when the others have ended.
             branch.error = problem
             # What is not the branch's own failure, such as that of a listener, is none that could be collected.
-            is_own = at_work and isinstance(problem, Exception | asyncio.CancelledError)
-            is_own = is_own and not log.came_of_listener(problem)
+            is_own = isinstance(problem, Exception | asyncio.CancelledError) and not log.came_of_listener(
+                problem
+            )
             if self._join.on_error == "cancel" or not is_own or isinstance(problem, _OF_THE_RUN):
                 self._stop_for(branch)
-            if completed:
+            if completed or not begun:
                 return
             log.emit_quietly(
                 BranchFailed,

@@ -93,9 +93,16 @@ class StorageCopies:
                 found[name] = Change(storage.key(name), REMOVED)
         return found
 
-    def changed_meanwhile(self, names: Iterable[str]) -> list[str]:
-        """Those of the names whose value is another one by now around the block, in the storage itself."""
-        return [name for name in names if self._base_differs(name)]
+    def hand_over(self, changes: Changes) -> list[str]:
+        """Put changes into the storage itself; the names whose value somebody else had changed there meanwhile.
+
+        Raises:
+            StorageKeyError: A name is in use with another type by now, or a value is of another. Nothing was changed.
+        """
+        require_room(self._base, changes)
+        replaced = [name for name in changes if self._base_differs(name)]
+        apply(self._base, changes)
+        return replaced
 
     def _base_differs(self, name: str) -> bool:
         if name in self._shared:

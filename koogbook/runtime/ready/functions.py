@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,10 +14,13 @@ from koogbook.errors import GraphError, StructuredOutputError, ToolPairingError
 from koogbook.functions import is_same_function
 from koogbook.llm.executor import Frame
 from koogbook.messages.message import Message, user
-from koogbook.messages.pairing import pair_messages
+from koogbook.messages.pairing import open_calls
 from koogbook.messages.parts import ToolCall
 from koogbook.runtime.node import NodeFunction, Step
 from koogbook.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from koogbook.runtime.context import Context
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,7 +53,7 @@ def is_same_given(before: Any, now: Any) -> bool:
     return is_same_function(before, now)
 
 
-async def pass_on(ctx: Any, value: Any) -> Any:
+async def pass_on(ctx: Context, value: Any) -> Any:
     """Nothing but its input."""
     return value
 
@@ -94,7 +97,7 @@ def append_function(given: tuple[Any, ...], name: str) -> NodeFunction:
 
 
 def _append_fixed(messages: tuple[Message, ...]) -> NodeFunction:
-    async def append(ctx: Any, value: Any) -> Any:
+    async def append(ctx: Context, value: Any) -> Any:
         async with ctx.llm.write_session() as session:
             session.append(*(replace(message, id=clock.new_id(), time=clock.now()) for message in messages))
         return value
@@ -103,7 +106,7 @@ def _append_fixed(messages: tuple[Message, ...]) -> NodeFunction:
 
 
 def _append_made(made: UserFunction) -> NodeFunction:
-    async def append(ctx: Any, value: Any) -> Any:
+    async def append(ctx: Context, value: Any) -> Any:
         messages = as_appended(await made(ctx, value), f"append_prompt {ctx.path}")
         async with ctx.llm.write_session() as session:
             session.append(*messages)
@@ -120,7 +123,7 @@ class UserFunction:
     def __init__(self, function: Any) -> None:
         self._step = Step("map", function)
 
-    async def __call__(self, ctx: Any, value: Any) -> Any:
+    async def __call__(self, ctx: Context, value: Any) -> Any:
         """What it gives."""
         step = self._step
         given = step.function(ctx, value) if step.with_context else step.function(value)
@@ -157,7 +160,7 @@ class Asking(Struct, frozen=True):
 def request_function(asking: Asking) -> NodeFunction:
     """The function of a node that appends its input and asks the model, in one session."""
 
-    async def request(ctx: Any, value: Any) -> Any:
+    async def request(ctx: Context, value: Any) -> Any:
         messages = as_appended(value, ctx.path)
         with _ExplainsPairing(ctx):
             async with ctx.llm.write_session() as session:
@@ -173,7 +176,7 @@ class _ExplainsPairing:
 
     __slots__ = ("_ctx",)
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def __enter__(self) -> None:
@@ -182,13 +185,9 @@ class _ExplainsPairing:
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if not isinstance(problem, ToolPairingError):
             return
-        messages = self._ctx.llm.committed.prompt.messages
-        tail = pair_messages(messages).tail
-        if tail is None:
-            return
-        answered = {result.id for message in messages[tail + 1 :] for result in message.results}
-        names = dict.fromkeys(call.tool for call in messages[tail].calls if call.id not in answered)
-        if names:
+        waiting = open_calls(self._ctx.llm.committed.prompt.messages)
+        if waiting:
+            names = dict.fromkeys(call.tool for call in waiting)
             problem.add_note(
                 f"calls of {', '.join(names)} wait for results: did you leave out execute_tools or send_tool_results "
                 f"before {self._ctx.path}? A model may also call a tool that it was not offered; lead such an answer "
@@ -202,7 +201,7 @@ def structured_function(asking: Asking, on_failure: Literal["raise", "output"]) 
     if on_failure == "raise":
         return request
 
-    async def request_or_error(ctx: Any, value: Any) -> Any:
+    async def request_or_error(ctx: Context, value: Any) -> Any:
         try:
             return await request(ctx, value)
         except StructuredOutputError as problem:
@@ -215,7 +214,7 @@ def structured_function(asking: Asking, on_failure: Literal["raise", "output"]) 
 def streaming_function(on_frame: Given) -> NodeFunction:
     """The function of a node that appends its input and asks for an answer in frames."""
 
-    async def request(ctx: Any, value: Any) -> Message:
+    async def request(ctx: Context, value: Any) -> Message:
         messages = as_appended(value, ctx.path)
         with _ExplainsPairing(ctx):
             async with ctx.llm.write_session() as session:
@@ -223,8 +222,8 @@ def streaming_function(on_frame: Given) -> NodeFunction:
                 async with session.request_streaming() as stream:
                     async for frame in stream:
                         await _hand_on(on_frame.value, frame)
-            reply: Message = stream.message
-        return reply
+        assert stream.message is not None  # it was read to its end
+        return stream.message
 
     return request
 
@@ -239,14 +238,14 @@ async def _hand_on(on_frame: Any, frame: Frame) -> None:
 def execute_function(parallel: int | bool) -> NodeFunction:
     """The function of a node that runs all calls of a reply."""
 
-    async def execute(ctx: Any, reply: Any) -> list[Message]:
+    async def execute(ctx: Context, reply: Any) -> list[Message]:
         results: list[Message] = await ctx.run_tools(_reply(ctx, reply), parallel=parallel)
         return results
 
     return execute
 
 
-async def execute_one(ctx: Any, asked: Any) -> Message:
+async def execute_one(ctx: Context, asked: Any) -> Message:
     """Run the one call of a reply, or a call.
 
     Raises:
@@ -262,7 +261,7 @@ async def execute_one(ctx: Any, asked: Any) -> Message:
     return result
 
 
-def _reply(ctx: Any, reply: Any) -> Message:
+def _reply(ctx: Context, reply: Any) -> Message:
     if not isinstance(reply, Message):
         raise TypeError(
             f"{ctx.path} runs the calls of a reply, a kb.Message, not of {type(reply).__name__}. Nothing was run. Lead "
@@ -274,7 +273,7 @@ def _reply(ctx: Any, reply: Any) -> Message:
 def compress_function(strategy: Any, preserve_memory: bool, allow_longer: bool | None) -> NodeFunction:
     """The function of a compression node: its input passes through unchanged."""
 
-    async def compress(ctx: Any, value: Any) -> Any:
+    async def compress(ctx: Context, value: Any) -> Any:
         async with ctx.llm.write_session() as session:
             await session.replace_history_with_tldr(
                 strategy, preserve_memory=preserve_memory, allow_longer=allow_longer

@@ -22,8 +22,8 @@ async def run_subgraph(ctx: Context, node: CompiledNode, go: Go) -> Any:
     Model, tools and parameters of the context around it stay as they are: it works on a copy, and of that the messages
     alone come back. A cancelled one hands nothing over.
     """
-    ctx.log.emit(SubgraphStarting, node.path)
     try:
+        ctx.log.emit(SubgraphStarting, node.path)
         options = node.options
         if options is None:
             output = await go(ctx)

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from koogbook.errors import GraphError, MergeConflictError, ToolError
+from koogbook.errors import GraphError, ToolError
 from koogbook.llm.context import LLMContext
 from koogbook.messages.message import Message, system
-from koogbook.messages.model import LLMParams, as_model
+from koogbook.messages.model import as_model
 from koogbook.messages.prompt import Prompt
 from koogbook.runtime.context import Context
+from koogbook.runtime.histories import is_same_history, replace_history, with_params
 from koogbook.runtime.subgraphs.options import SubgraphOptions
 from koogbook.runtime.subgraphs.task_loop import watched
 from koogbook.runtime.subgraphs.tools_for_task import ToolsForTask, chosen_tools
@@ -43,7 +44,7 @@ async def enter(ctx: Context, path: str, options: SubgraphOptions) -> OwnContext
     """
     around = ctx.llm.committed
     systems = [system(text) for text in options.system_texts]
-    prompt = _with_params(_first_prompt(around.prompt, options, systems), options.params)
+    prompt = with_params(_first_prompt(around.prompt, options, systems), options.params)
     model = around.model
     if options.model is not None:
         model = ctx.llm.calls.executor.resolve(as_model(options.model))
@@ -71,17 +72,17 @@ async def hand_back(done: OwnContext) -> None:
                 session.append(*handed)
         return
     merged = _merged(done, final)
-    if _is_same_history(done.base, merged):
+    if is_same_history(done.base, merged):
         return
     async with done.around.llm.write_session() as session:
-        now = session.prompt
-        if not _is_same_history(done.base, now):
-            raise MergeConflictError(
-                f"Subgraph {done.path!r} began with the {len(done.base)} messages around it, and somebody else has "
-                f"changed them since ({len(now)} messages now): both histories cannot hold. Nothing of the subgraph "
-                "was taken. Let the task that writes there wait for the subgraph, or give this one history='fresh'."
-            )
-        session.prompt = _with_params(merged, now.params)
+        replace_history(
+            session,
+            done.base,
+            merged,
+            who=f"Subgraph {done.path!r}",
+            otherwise="Nothing of the subgraph was taken. Let the task that writes there wait for the subgraph, or "
+            "give this one history='fresh'.",
+        )
 
 
 def _first_prompt(around: Prompt, options: SubgraphOptions, systems: list[Message]) -> Prompt:
@@ -92,13 +93,6 @@ def _first_prompt(around: Prompt, options: SubgraphOptions, systems: list[Messag
     else:
         return around
     return Prompt(messages, id=around.id, params=around.params, allow_duplicate=True)
-
-
-def _with_params(prompt: Prompt, params: LLMParams | None) -> Prompt:
-    """With these parameters, all of them."""
-    if params is None or params == prompt.params:
-        return prompt
-    return prompt.with_params(**{name: getattr(params, name) for name in params.__struct_fields__})
 
 
 async def _tools(options: SubgraphOptions, around: ToolRegistry, llm: LLMContext, path: str) -> ToolRegistry:
@@ -145,12 +139,6 @@ def _merged(done: OwnContext, final: Prompt) -> Prompt:
         return done.base.append(*added, allow_duplicate=True) if added else done.base
     systems = [message for message in done.base if message.role == "system"]
     return Prompt([*systems, *left], id=done.base.id, params=done.base.params, allow_duplicate=True)
-
-
-def _is_same_history(one: Prompt, other: Prompt) -> bool:
-    return one is other or (
-        len(one) == len(other) and (one.is_extension_of(other) or one.messages == other.messages)
-    )
 
 
 async def _handed_out(done: OwnContext, messages: tuple[Message, ...]) -> list[Message]:
