@@ -252,11 +252,9 @@ def gaps_of(events: Sequence[Event]) -> str:
     found = [*_unpaired(pairs), *_not_counted(numbers), *_not_streamed(frames, streamed)]
     if not found:
         return ""
-    # A listener that raises on a beginning can be the reason why nothing was told of its end.
-    raised = ", or a listener raised on one" if RunFailed in kinds else ""
     return (
         f"The trace of this run is not whole: {'; '.join(found)}. Lines were lost, or not written, as with "
-        f"kb.Tracing(path, events=...){raised}. What is shown of the run is what the others tell."
+        f"kb.Tracing(path, events=...). What is shown of the run is what the others tell."
     )
 
 

@@ -252,8 +252,8 @@ async def test_a_run_without_a_call_is_one_line(cells: Cells) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("missing.jsonl", "cannot be read: No such file"),
-        ("other.jsonl", "is no trace: its first line is not"),
+        ("missing.jsonl", "There is no file 'missing.jsonl'. Nothing is shown."),
+        ("other.jsonl", "other.jsonl is no trace: its first line is not"),
     ],
 )
 async def test_a_file_that_is_no_trace_is_one_line(
@@ -263,8 +263,8 @@ async def test_a_file_that_is_no_trace_is_one_line(
     (in_folder / "other.jsonl").write_text("hello", encoding="utf-8")
     message = await cells.refused(f"%koog_locks --file {name}")
 
-    assert message.startswith(f"%koog_locks: {name} {what}")
-    assert "Nothing was loaded" in message
+    assert message.startswith(f"%koog_locks: {what}")
+    assert "Nothing was loaded" in message or "Nothing is shown" in message
 
 
 async def test_without_a_run_it_is_said_how_to_make_one(cells: Cells, agent: kb.Agent) -> None:

@@ -108,7 +108,7 @@ async def test_lines_that_are_taken_out_of_the_file_are_told(path: Path) -> None
 
     assert noticed(path, "trace_gap") == [
         "The trace of this run is not whole: 1 node (trip/look/ask) ends and never began. Lines were lost, or not "
-        "written, as with kb.Tracing(path, events=...), or a listener raised on one. What is shown of the run is what "
+        "written, as with kb.Tracing(path, events=...). What is shown of the run is what "
         "the others tell."
     ]
     assert repr(kb.load_trace(path)).endswith("with gaps>")

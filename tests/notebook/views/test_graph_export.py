@@ -20,7 +20,7 @@ from koogbook.notebook.views.look.styles import TOKENS
 from koogbook.runtime.builder import Strategy
 from koogbook.runtime.parallel.merges import fold
 
-NAME = 'a "q" <b>&\n\U0001f600 \u4f60\u597d \u05e9\u05dc\u05d5\u05dd $x^2$'
+NAME = 'a "q" <b>& \U0001f600 \u4f60\u597d \u05e9\u05dc\u05d5\u05dd $x^2$'
 
 
 def made() -> Strategy[Any, Any]:
