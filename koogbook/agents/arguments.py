@@ -132,9 +132,14 @@ def require_installed(feature: Feature, installed: object) -> InstalledFeature:
         )
     for interceptor in installed.interceptors:
         if not isinstance(interceptor, Interceptor):
+            remedy = (
+                f"Give one of that class: {interceptor.__name__}()"
+                if isinstance(interceptor, type)
+                else f"Write: class {type(interceptor).__name__}(kb.Interceptor), with the methods that it changes"
+            )
             raise FeatureInstallError(
                 f"{feature.key} has {interceptor!r:.60} as an interceptor, which is none. Nothing was installed. "
-                f"Write: class {type(interceptor).__name__}(kb.Interceptor), with the methods that it changes."
+                f"{remedy}."
             )
     return installed
 

@@ -369,6 +369,30 @@ def _feature_with(*interceptors: kb.Interceptor, key: str = "Own") -> Feature:
     return feature
 
 
+class _Wrapper(kb.Interceptor):
+    """One that changes nothing."""
+
+
+class _Alone:
+    """One that is no interceptor."""
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (_Wrapper, r"Give one of that class: _Wrapper\(\)\."),
+        (_Alone(), r"Write: class _Alone\(kb\.Interceptor\), with the methods that it changes\."),
+    ],
+)
+def test_what_is_no_interceptor_is_refused_with_what_to_write(given: Any, remedy: str) -> None:
+    """Also the class in place of one of it; nothing is installed [AGT-02]."""
+    agent = _agent()
+    with pytest.raises(FeatureInstallError, match=remedy):
+        agent.install(_feature_with(given))
+
+    assert agent.install(_feature_with(_Wrapper())) is agent
+
+
 async def test_a_feature_that_changes_a_run_has_acted() -> None:
     """A report names it, and apart from it the others [AGT-02]."""
 
