@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,21 +19,6 @@ from koogbook.events import Event
 from koogbook.features.open_telemetry import OpenTelemetry, names
 from koogbook.features.open_telemetry.content import messages_text, value_text
 from koogbook.features.open_telemetry.spans import RunSpans
-
-
-@pytest.fixture
-def memory() -> InMemorySpanExporter:
-    """Where spans go."""
-    return InMemorySpanExporter()
-
-
-@pytest.fixture
-def provider(memory: InMemorySpanExporter) -> Iterator[TracerProvider]:
-    """Hands each span on at once."""
-    made = TracerProvider(shutdown_on_exit=False)
-    made.add_span_processor(SimpleSpanProcessor(memory))
-    yield made
-    made.shutdown()
 
 
 @pytest.mark.parametrize(
