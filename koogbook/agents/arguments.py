@@ -130,7 +130,8 @@ def require_installed(feature: Feature, installed: object) -> InstalledFeature:
             f"{type(feature).__name__}.install gave {installed!r}, which lacks {', '.join(missing)}. Nothing was "
             "installed. It gives a koogbook.pipeline.InstalledFeature."
         )
-    for interceptor in installed.interceptors:
+    given: Iterable[Any] = installed.interceptors
+    for interceptor in given:
         if not isinstance(interceptor, Interceptor):
             remedy = (
                 f"Give one of that class: {interceptor.__name__}()"
