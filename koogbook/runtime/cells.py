@@ -23,6 +23,9 @@ _EVERY_GRAPH_HAS = ("start", "finish", "merge")
 #: The strategies in which a cell has defined something, by the cell's id; weak, so that none is kept alive.
 _touched: dict[str, WeakSet[Subgraph]] = {}
 
+#: The last run of a cell that has made a strategy of a name, by the cell's id; also where nobody holds the strategy.
+_made: dict[str, dict[str, int]] = {}
+
 
 class Withdrawn(NamedTuple):
     """A graph as it was before something was taken out, and what was told of that."""
@@ -51,6 +54,7 @@ def cell_ended(cell: Cell, *, failed: bool) -> None:
 
 def forget_cell(id: str) -> None:
     """A cell was deleted from the notebook: what it has defined stays, and belongs to no cell."""
+    _made.pop(id, None)
     for root in list(_touched.pop(id, ())):
         put_back(root)
         for part in _parts(root):
@@ -66,6 +70,8 @@ def touched(root: Subgraph, cell: Cell | None) -> None:
     if known is None:
         known = _touched[cell.id] = WeakSet()
     known.add(root)
+    if root.cell == cell:
+        _made.setdefault(cell.id, {})[root.name] = cell.run
 
 
 def withdraw_so_far(root: Subgraph) -> None:
@@ -311,7 +317,7 @@ def _is_made_again(root: Subgraph, cell: Cell) -> bool:
         root.cell is not None
         and root.cell.id == cell.id
         and root.cell.run < cell.run
-        and any(one.name == root.name and one.cell == cell for one in _touched[cell.id])
+        and _made.get(cell.id, {}).get(root.name) == cell.run
     )
 
 
