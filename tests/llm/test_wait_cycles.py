@@ -48,7 +48,7 @@ async def _by_group(child: Child) -> None:
 
 
 async def _by_anyio_group(child: Child) -> None:
-    anyio = pytest.importorskip("anyio")
+    import anyio
 
     async def begin() -> None:
         await child

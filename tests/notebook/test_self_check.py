@@ -203,7 +203,6 @@ def test_a_missing_browser_matters_only_where_it_was_asked_for(
 
 def test_a_browser_that_does_not_start_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its path and what it said are shown."""
-    pytest.importorskip("playwright")
     monkeypatch.setenv("CHROMIUM", sys.executable)
 
     assert states(browser(start=True)) == ["failed"]
